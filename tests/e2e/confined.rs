@@ -5,6 +5,6 @@ mod attacks;
 mod cut_off;
 mod files;
 mod levels;
-mod place;
+pub(crate) mod place;
 mod plan;
 mod work;

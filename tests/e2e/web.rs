@@ -3,7 +3,11 @@
 mod attacks;
 mod browser;
 mod client;
+mod hostile;
+mod keys;
+mod listen;
 mod load;
+mod outcomes;
 mod scene;
 mod sessions;
 mod squat;

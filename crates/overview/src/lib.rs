@@ -22,3 +22,18 @@ pub use team_watch::{PAUSE, TeamWatch, Wake};
 fn one_line(text: &str) -> String {
     terminal_text::one_line(text).into_owned()
 }
+
+/// Splits a text that the program has added to a conversation into its tag and its content.
+pub fn split_tag(text: &str) -> (Option<&str>, &str) {
+    let parts = text.strip_prefix('<').and_then(|rest| {
+        let (tag, rest) = rest.split_once('>')?;
+        let is_name = |c: char| c.is_ascii_lowercase() || c == '-';
+        let inside = rest.strip_suffix('>')?.strip_suffix(tag)?;
+        let inside = inside.strip_suffix("</")?;
+        (!tag.is_empty() && tag.chars().all(is_name)).then_some((tag, inside.trim()))
+    });
+    match parts {
+        Some((tag, inside)) => (Some(tag), inside),
+        None => (None, text),
+    }
+}

@@ -7,7 +7,7 @@ mod call;
 use crate::text_line::{LineKind, TextLine};
 use call::Call;
 use highlight::highlight;
-use overview::kind_words;
+use overview::{kind_words, split_tag};
 use protocol::{
     Block, ConversationRecord, EngineToolRecord, JournalLine, JournalRecord, MAIL_TAG,
     MessageSource, TextBlock, ToolResult, UserMessage,
@@ -248,21 +248,6 @@ fn sender(mail: &TextBlock) -> String {
     match mail.get("type") {
         None | Some("message") => format!("mail from {from}"),
         Some(kind) => format!("mail from {from} ({}{answer})", kind_words(kind)),
-    }
-}
-
-/// Splits a text of the program into its tag and content.
-fn split_tag(text: &str) -> (Option<&str>, &str) {
-    let parts = text.strip_prefix('<').and_then(|rest| {
-        let (tag, rest) = rest.split_once('>')?;
-        let is_name = |c: char| c.is_ascii_lowercase() || c == '-';
-        let inside = rest.strip_suffix('>')?.strip_suffix(tag)?;
-        let inside = inside.strip_suffix("</")?;
-        (!tag.is_empty() && tag.chars().all(is_name)).then_some((tag, inside.trim()))
-    });
-    match parts {
-        Some((tag, inside)) => (Some(tag), inside),
-        None => (None, text),
     }
 }
 

@@ -59,6 +59,8 @@ pub(crate) fn file(path: &str) -> Option<(&'static str, &'static str)> {
         "/js/markdown.js" => (JS, page!("js/markdown.js")),
         "/js/messages.js" => (JS, page!("js/messages.js")),
         "/js/net.js" => (JS, page!("js/net.js")),
+        "/js/outcomes.js" => (JS, page!("js/outcomes.js")),
+        "/js/qr.js" => (JS, page!("js/qr.js")),
         "/js/proof.js" => (JS, page!("js/proof.js")),
         "/js/sessions.js" => (JS, page!("js/sessions.js")),
         "/js/sha256.js" => (JS, page!("js/sha256.js")),

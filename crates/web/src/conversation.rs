@@ -3,6 +3,7 @@
 //! An entry has a number, and is sent again under the same number when there is more to say: a tool call first
 //! runs, and then has a result. Only the newest entries are kept, and long texts are cut.
 
+use overview::split_tag;
 use protocol::{
     Block, ConversationRecord, EngineToolRecord, JournalLine, JournalRecord, MAIL_TAG,
     MessageSource, TextBlock, ToolResult, UserMessage,
@@ -240,6 +241,7 @@ fn told(given: &UserMessage) -> Option<Value> {
     if text.is_empty() {
         return None;
     }
+    let (tag, inside) = split_tag(text);
     let from = match &given.source {
         Some(MessageSource::Prompt(_)) => "prompt",
         Some(MessageSource::Mail(_)) => {
@@ -252,11 +254,17 @@ fn told(given: &UserMessage) -> Option<Value> {
             }
             "mail"
         }
-        Some(MessageSource::Commands(_)) => "background",
+        Some(MessageSource::Commands(_)) => {
+            return Some(json!({"kind": "told", "from": "background", "text": cut(inside)}));
+        }
         // The page shows what a reminder says elsewhere.
         Some(MessageSource::Reminder) => return None,
         Some(MessageSource::Continuation) => "continued",
-        None => "user",
+        // What the program itself has added says in its tag what it is.
+        None => {
+            let from = tag.unwrap_or("user");
+            return Some(json!({"kind": "told", "from": from, "text": cut(inside)}));
+        }
     };
     Some(json!({"kind": "told", "from": from, "text": cut(text)}))
 }

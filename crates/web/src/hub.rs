@@ -185,7 +185,8 @@ impl Work {
             if read_at_once || self.subscribers.iter().any(Subscriber::takes_all) {
                 self.read_and_tell();
             }
-            let Ok(woken) = self.reader.watch.wait(&[self.wake.as_fd()], None) else {
+            let limit = self.reader.time_left();
+            let Ok(woken) = self.reader.watch.wait(&[self.wake.as_fd()], limit) else {
                 // Without notifications nothing can be told; the pages connect again.
                 self.subscribers.clear();
                 continue;
@@ -195,7 +196,7 @@ impl Work {
             if woken.deaths {
                 self.reader.repair();
             }
-            read_at_once = woken.files || woken.deaths;
+            read_at_once = woken.files || woken.deaths || self.reader.may_end_requests();
         }
     }
 
@@ -219,6 +220,9 @@ impl Work {
 
     fn read_and_tell(&mut self) {
         let start = Instant::now();
+        if self.reader.may_end_requests() {
+            self.reader.repair();
+        }
         let members = self
             .subscribers
             .iter()

@@ -18,14 +18,14 @@ static STRANGER: AtomicU32 = AtomicU32::new(4242);
 
 /// The level of the sandbox that a test is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Level {
+pub(crate) enum Level {
     Full,
     Landlock,
     None,
 }
 
 impl Level {
-    pub(super) const fn word(self) -> &'static str {
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Full => "full",
             Self::Landlock => "landlock",
@@ -35,20 +35,20 @@ impl Level {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Conditions {
-    pub(super) level: Level,
+pub(crate) struct Conditions {
+    pub(crate) level: Level,
     user: Option<u32>,
 }
 
 impl Conditions {
     /// Whether the member runs as root.
-    pub(super) fn is_root(self) -> bool {
+    pub(crate) fn is_root(self) -> bool {
         self.user.is_none() && geteuid().is_root()
     }
 }
 
 /// The conditions at these levels that can be had here. Says what is left out.
-pub(super) fn conditions(levels: &[Level]) -> Vec<Conditions> {
+pub(crate) fn conditions(levels: &[Level]) -> Vec<Conditions> {
     let best = Workspace::empty().level();
     let levels = levels.iter().filter(|level| {
         let has = match level {
@@ -86,18 +86,18 @@ fn is_reachable() -> bool {
     program.ancestors().all(others)
 }
 
-pub(super) fn note(text: &str) {
+pub(crate) fn note(text: &str) {
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes());
 }
 
 /// A workspace whose member alice does what a test scripts.
-pub(super) struct Place {
-    pub(super) workspace: Workspace,
+pub(crate) struct Place {
+    pub(crate) workspace: Workspace,
     conditions: Conditions,
 }
 
 impl Place {
-    pub(super) fn new(conditions: Conditions) -> Self {
+    pub(crate) fn new(conditions: Conditions) -> Self {
         let workspace = Workspace::empty();
         workspace.write_home(".ssh/id", "secret of the home folder");
         Self {
@@ -107,7 +107,7 @@ impl Place {
     }
 
     /// A command of the user.
-    pub(super) fn run(&self, mut command: Command) -> Run {
+    pub(crate) fn run(&self, mut command: Command) -> Run {
         self.give_away();
         if let Some(user) = self.conditions.user {
             command.uid(user).gid(user);
@@ -143,7 +143,7 @@ impl Place {
 
     /// Starts alice. Without a sandbox her commands, and what is outside of the workspace, would ask.
     #[track_caller]
-    pub(super) fn spawn(&self, args: &[&str]) {
+    pub(crate) fn spawn(&self, args: &[&str]) {
         let unasked: &[&str] = match self.conditions.level {
             Level::Full | Level::Landlock => &[],
             Level::None => &["--yes", "--allow", "Edit(//**)", "--allow", "Read(//**)"],
@@ -155,7 +155,7 @@ impl Place {
 
     /// What alice's model gets as the result of these replies, one after the other.
     #[track_caller]
-    pub(super) fn results(&self, replies: Vec<ServerReply>) -> Vec<String> {
+    pub(crate) fn results(&self, replies: Vec<ServerReply>) -> Vec<String> {
         let server = &self.workspace.server;
         let before = server.requests("alice").len();
         let count = replies.len();
@@ -170,12 +170,12 @@ impl Place {
 
     /// The result of one shell command of alice.
     #[track_caller]
-    pub(super) fn bash(&self, command: &str) -> String {
+    pub(crate) fn bash(&self, command: &str) -> String {
         self.results(vec![bash(command)]).remove(0)
     }
 
     #[track_caller]
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         let shutdown = ["shutdown", "--all", "--force", "--timeout", "0"];
         let run = self.run(self.workspace.command(&shutdown));
         assert!(matches!(run.code, 0 | 3), "{run:?}");

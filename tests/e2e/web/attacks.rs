@@ -2,6 +2,7 @@
 
 use super::client::{Client, Stream, connect, login_with, post_text, send};
 use super::{parts, serve};
+use crate::confined::place::{Level, Place, conditions};
 use crate::harness::{LIMIT, Workspace, bash, say};
 use serde_json::json;
 use std::io::{BufRead, Read, Write};
@@ -365,4 +366,46 @@ fn commands_with_a_network_are_not_served_while_a_person_is() {
     workspace.wait_reports("bob", 1);
     let journal = workspace.journal("bob");
     assert!(journal.contains("secrets:"), "{journal}");
+}
+
+/// Asks for the page and for what needs a session, and looks for the secrets.
+const BELOW_FULL: &str = r#"
+for path in / /api/sessions /api/stream '/api/task?id=1'; do
+  if (exec 3<>/dev/tcp/$1/$2) 2> /dev/null; then
+    exec 3<>/dev/tcp/$1/$2
+    printf 'GET %s HTTP/1.1\r\nHost: %s:%s\r\nConnection: close\r\n\r\n' "$path" "$1" "$2" >&3
+    read -r status <&3
+    echo "$path $status"
+  else
+    echo "$path not reached"
+  fi
+done
+cat "$3"/* 2> /dev/null || echo secrets hidden
+"#;
+
+#[test]
+fn below_full_only_a_network_leads_to_the_port_and_no_command_to_the_secrets() {
+    for conditions in conditions(&[Level::Landlock]).into_iter().take(1) {
+        let place = Place::new(conditions);
+        place.workspace.write("ask.sh", BELOW_FULL);
+        place.spawn(&[]);
+        let served = serve(&place.workspace, &[]);
+        let (address, token) = parts(&served.url);
+        let (ip, port) = address.split_once(':').unwrap();
+        let secrets = place.workspace.home().join(".local/state/team-lead/web");
+        let command = format!("bash ask.sh {ip} {port} {}", secrets.display());
+        let output = place.bash(&command);
+        assert_eq!(output.matches("not reached").count(), 4, "{output}");
+        assert!(output.contains("secrets hidden"), "{output}");
+        // Without mail, which she might still answer.
+        place.run(place.workspace.command(&["kill", "alice"]));
+        place.spawn(&["--network", "on"]);
+        let output = place.bash(&command);
+        assert!(output.contains("/ HTTP/1.1 200"), "{output}");
+        assert_eq!(output.matches(" HTTP/1.1 401").count(), 3, "{output}");
+        assert!(output.contains("secrets hidden"), "{output}");
+        assert!(!output.contains(token), "{output}");
+        drop(served);
+        place.end();
+    }
 }

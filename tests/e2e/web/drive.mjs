@@ -22,18 +22,32 @@ const browser = await chromium.launch({
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync"],
 });
-const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, colorScheme: "light" });
-export const page = await context.newPage();
-page.setDefaultTimeout(LIMIT);
 const problems = [];
 const foreign = [];
 let isServed = true;
-// While nobody serves, the browser says so.
+// While nobody serves, the browser says so, also where a page without a session is refused.
 export const setServed = (is) => { isServed = is; };
-page.on("pageerror", (error) => { console.error(error.stack); problems.push(error.stack); });
-page.on("console", (message) => { if (message.type() === "error" && isServed) problems.push(message.text()); });
-page.on("dialog", (dialog) => problems.push(`a dialog: ${dialog.message()}`));
-page.on("request", (request) => { if (!request.url().startsWith(new URL(url).origin)) foreign.push(request.url()); });
+// What the browser says besides that is no problem of the page.
+export const expected = [];
+
+// A browser of its own: nothing of another one's session is in it.
+export async function newBrowser() {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, colorScheme: "light" });
+  const page = await context.newPage();
+  page.setDefaultTimeout(LIMIT);
+  page.on("pageerror", (error) => { console.error(error.stack); problems.push(error.stack); });
+  page.on("console", (message) => {
+    const text = message.text();
+    if (message.type() === "error" && isServed && !expected.some((part) => text.includes(part))) problems.push(text);
+  });
+  page.on("dialog", (dialog) => { problems.push(`a dialog: ${dialog.message()}`); dialog.dismiss(); });
+  page.on("popup", (popup) => problems.push(`a window: ${popup.url()}`));
+  page.on("request", (request) => { if (!request.url().startsWith(new URL(url).origin)) foreign.push(request.url()); });
+  return { context, page };
+}
+const own = await newBrowser();
+export const { context } = own;
+export const { page } = own;
 
 export function expect(condition, text) {
   if (!condition) throw new Error(text);

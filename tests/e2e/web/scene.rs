@@ -1,6 +1,6 @@
 //! A team in the middle of its work: the pictures of the documentation, and what a person does there.
 //!
-//! `TEAM_LEAD_PICTURES=docs cargo test --test e2e web::scene` makes the pictures again.
+//! `scripts/record --page` makes the pictures again.
 
 use super::browser::{LEFT_OUT, drive};
 use super::serve;
@@ -168,19 +168,6 @@ fn team_at_work() -> Workspace {
     named.unwrap();
     barbara_submits(&workspace);
     workspace.script(
-        "ada",
-        [
-            call(
-                "send_message",
-                json!({"to": "grace", "content": "Pages are 4 KiB; a row never crosses one."}),
-            )
-            .usage(21_000, 1_400, 0, 20_000),
-            bash("sh scripts/soak --pages 4096").usage(1_400, 300, 21_000, 1_400),
-            say("The pages hold.").usage(600, 80, 22_000, 600),
-        ],
-    );
-    spawn(&workspace, "ada", "storage", &[]);
-    workspace.script(
         "grace",
         [
             call("plan_approval", json!({"plan": PLAN})).usage(16_000, 2_100, 0, 15_000),
@@ -195,6 +182,19 @@ fn team_at_work() -> Workspace {
         &["--require-plan", "--prompt", "Plan joins."],
     );
     workspace.pending(RequestKind::Plan);
+    workspace.script(
+        "ada",
+        [
+            call(
+                "send_message",
+                json!({"to": "grace", "content": "Pages are 4 KiB; a row never crosses one."}),
+            )
+            .usage(21_000, 1_400, 0, 20_000),
+            bash("sh scripts/soak --pages 4096").usage(1_400, 300, 21_000, 1_400),
+            say("The pages hold.").usage(600, 80, 22_000, 600),
+        ],
+    );
+    spawn(&workspace, "ada", "storage", &[]);
     linus_and_edsger_ask(&workspace);
     wait_until("ada runs her command", LIMIT, || {
         let doing = workspace.live("ada").and_then(|live| live.activity);

@@ -19,15 +19,17 @@ const named = () => page.evaluate(() => {
   for (const node of document.querySelectorAll("main .request > p")) node.textContent = node.textContent.replace(folder, "~/src/tiny-sql");
 });
 
-// Home, in both schemes, from a phone to a wide screen.
-for (const scheme of ["dark", "light"]) {
-  for (const [size, width, height] of [["phone", 360, 740], ["desktop", 1280, 860]]) {
-    await named();
-    await picture(`${size}-${scheme}`, width, height, scheme);
-    await accessible(`home, ${size}, ${scheme}`);
-  }
+// Every view on a phone and on a desktop, dark and light.
+const SHAPES = ["dark", "light"].flatMap((scheme) => [["phone", 360, 740, scheme], ["desktop", 1280, 860, scheme]]);
+for (const [size, width, height, scheme] of SHAPES) {
+  await named();
+  await picture(`${size}-${scheme}`, width, height, scheme);
+  await accessible(`home, ${size}, ${scheme}`);
 }
-await picture("wide", 3840, 2160, "light");
+for (const scheme of ["dark", "light"]) {
+  await picture(`wide-${scheme}`, 3840, 2160, scheme);
+  await accessible(`home, wide, ${scheme}`);
+}
 await page.setViewportSize({ width: 1280, height: 860 });
 
 // What members write is text: in plans, patches, and names of files.
@@ -36,24 +38,51 @@ expect(await page.locator("a[href^='javascript']").count() === 0, "a script beca
 expect(await page.getByText("tests/<b>bold</b>.sql").count() > 0, "the name of a file is not shown as it is");
 expect(await page.locator(".what .diff .added").count() > 0, "the patch of a plan has no colours");
 
-// The other views, on both sizes; none scrolls sideways.
+// The other views; none scrolls sideways.
 for (const [hash, content, name] of [["#/board", "[data-task='6']", "board"], ["#/messages", ".flow .arrow", "messages"],
   ["#/costs", ".chart rect", "costs"], ["#/work", "text=Test strings with quotes", "work"], ["#/events", ".feed time", "events"],
   ["#/sessions", "text=(this browser)", "sessions"], ["#/member/ada", "text=scripts/soak", "member"]]) {
   await go(hash);
   await page.waitForSelector(content, { state: "attached" });
-  for (const [size, width, height, scheme] of [["phone", 360, 740, "dark"], ["desktop", 1280, 860, "light"]]) {
+  for (const [size, width, height, scheme] of SHAPES) {
     await named();
-    await picture(`${name}-${size}`, width, height, scheme);
+    await picture(`${name}-${size}-${scheme}`, width, height, scheme);
     await accessible(`${hash}, ${size}, ${scheme}`);
   }
 }
+// What is folded is looked at too, and the tab of a view is to be seen on a phone.
+await page.setViewportSize({ width: 360, height: 740 });
+await go("#/sessions");
+const tab = await page.locator("[aria-current=page]").boundingBox();
+expect(tab.x >= 0 && tab.x + tab.width <= 360, `the tab of the view is at ${tab.x}`);
+await go("#/work");
+await page.click("[data-submission='1'] summary");
+await page.waitForSelector("[data-submission='1'] .diff .added");
+await accessible("a submission");
 await go("#/board");
 await page.click("text=Show graph");
 await page.waitForSelector(".graph .node");
 expect(await page.locator(".graph path").count() === 5, "the graph has no five edges");
-await picture("graph-desktop", 1280, 860, "light");
+for (const [size, width, height, scheme] of SHAPES) {
+  await picture(`graph-${size}-${scheme}`, width, height, scheme);
+  await accessible(`the graph, ${size}, ${scheme}`);
+}
 await page.click("text=Show columns");
+
+// The dialogs.
+for (const [hash, button] of [["#/board", "#message"], ["#/board", "#spawn"], ["#/board", "text=New task"], ["#/board", "[data-task='6'] .subject"],
+  ["#/costs", "text=Raise the budget"], ["#/member/ada", "text=Shut down"], ["#/member/ada", "main button:text-is('Restart')"]]) {
+  await go(hash);
+  for (const [size, width, height, scheme] of [SHAPES[0], SHAPES[3]]) {
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.click(button);
+    await page.waitForSelector("dialog");
+    await accessible(`the dialog of ${button}, ${size}, ${scheme}`);
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("dialog", { state: "detached" });
+  }
+}
 
 // A question by its choice, a rejection with its reason, and the work into the user's branch.
 await go("#/");

@@ -204,3 +204,29 @@ fn without_colours_code_is_not_taken_apart() {
         assert_eq!(code.unwrap().pieces.is_empty(), !colors);
     }
 }
+
+#[test]
+fn a_call_of_an_engine_is_shown_like_any_other() {
+    let began =
+        r#"{"kind":"engine_tool","id":"t7","name":"bash","input":{"command":"cargo test"}}"#;
+    let (lines, running) = read(&[began]);
+    assert_eq!(
+        (lines, running),
+        (Vec::new(), vec!["$ cargo test ...".to_owned()])
+    );
+    let over = r#"{"kind":"engine_tool","id":"t7","name":"bash","input":{"command":"cargo test"},"result":{"text":"2 passed","is_error":false,"millis":5200}}"#;
+    let failed = r#"{"kind":"engine_tool","id":"t8","name":"bash","input":{"command":"ls nowhere"},"result":{"text":"no such file","is_error":true}}"#;
+    let (lines, running) = read(&[began, over, failed]);
+    let of_model = |command: &str, output: &str, is_error| {
+        let input = serde_json::json!({"command": command});
+        call("bash", &input, output, is_error)
+    };
+    let expected = [
+        of_model("cargo test", "2 passed", false),
+        of_model("ls nowhere", "no such file", true),
+    ];
+    assert_eq!((lines, running), (expected.concat(), Vec::new()));
+    let open = r#"{"kind":"open","member":"alice","incarnation":2,"time":1}"#;
+    let (_, running) = read(&[began, open]);
+    assert_eq!(running, Vec::<String>::new());
+}

@@ -55,11 +55,12 @@ const input = (label, name, props = {}) => h("label", { class: props.wide ? "wid
 const area = (label, name, props = {}) => h("label", { class: "wide" }, label, h("textarea", { name, ...props }));
 
 export function messageDialog(to) {
+  const wanted = to ?? "lead";
   const options = ["lead", ...members().map((member) => member.name)];
   dialog("Send a message", [
     h("label", {}, "To", h("select", { name: "to" },
       h("option", { value: "*" }, "everybody (broadcast)"),
-      options.map((name) => h("option", { value: name, selected: name === to }, name)))),
+      options.map((name) => h("option", { value: name, selected: name === wanted }, name)))),
     area("Text", "text", { required: true, autofocus: true }),
   ], {
     label: "Send", done: "Sent",

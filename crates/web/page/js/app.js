@@ -3,11 +3,12 @@
 import { helpDialog, messageDialog, newTaskDialog, spawnDialog } from "./actions.js";
 import { board } from "./board.js";
 import { costs } from "./costs.js";
-import { $, h, setText, spentText } from "./dom.js";
+import { $, focusAgain, focusHeading, h, setText, spentText } from "./dom.js";
 import { events } from "./events.js";
 import { home, lookForWork } from "./home.js";
 import { messages } from "./messages.js";
-import { follow, login } from "./net.js";
+import { follow, isPlain, login } from "./net.js";
+import { tellNews } from "./outcomes.js";
 import { sessions } from "./sessions.js";
 import { onChange, state, waitingCount } from "./state.js";
 import { conversation } from "./conversation.js";
@@ -34,14 +35,17 @@ function route() {
   const [view, name] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
   if (location.hash === "#main") return $("main").focus();
   const member = view === "member" ? name : null;
-  show = member ? conversation($("main"), member) : (VIEWS[view] ?? home)($("main"));
+  show = member ? conversation($("main"), member) : (Object.hasOwn(VIEWS, view) ? VIEWS[view] : home)($("main"));
   const current = member ? "home" : (NAMES[view] ?? view);
   for (const link of document.querySelectorAll("[data-view]")) {
     if (link.dataset.view === current) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  // On a phone not all tabs have room. `scrollIntoView` would also move the place from which Tab goes on.
+  const tab = document.querySelector("[aria-current]");
+  if (tab) tab.closest("ul").scrollLeft = tab.offsetLeft + (tab.offsetWidth - innerWidth) / 2;
   if (path !== null) {
-    $("main").focus({ preventScroll: true });
+    focusHeading(null, { preventScroll: true });
     scrollTo(0, 0);
   }
   const followed = path?.member ?? null;
@@ -71,12 +75,18 @@ function banner(text) {
 }
 
 // What is shown is never older than it looks: while the connection is lost the page says so, and nothing can
-// be pressed.
+// be pressed. What had the focus gets it back.
+let hadFocus = null;
 function connection(word, why) {
   const node = $("connection");
   node.className = `connection ${word}`;
   setText(node, { live: "live", lost: "reconnecting", out: "logged out" }[word]);
+  if (word === "lost" && $("main").contains(document.activeElement)) hadFocus = document.activeElement;
   $("main").inert = word === "lost";
+  if (word === "live" && hadFocus) {
+    if (document.activeElement === document.body) focusAgain(hadFocus);
+    hadFocus = null;
+  }
   document.body.dataset.connection = word;
   if (word === "lost") banner(`The connection is lost (${why}); what you see may be old.`);
   else if (word === "live" && !state.team?.problem) banner(null);
@@ -99,7 +109,8 @@ function move(step) {
 let before = "";
 function press(event) {
   const isTyping = event.target.closest("input, textarea, select, dialog");
-  if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !isIn) return;
+  // A key that is held down would approve the next card too.
+  if (isTyping || event.repeat || event.ctrlKey || event.metaKey || event.altKey || !isIn) return;
   const key = event.key;
   const places = { h: "", b: "board", m: "messages", c: "costs", w: "work", e: "events", s: "sessions" };
   const card = document.activeElement.closest("[data-card]");
@@ -123,6 +134,7 @@ function press(event) {
 
 onChange((parts) => {
   header();
+  tellNews(parts);
   lookForWork(parts);
   show(parts);
 });
@@ -130,6 +142,7 @@ addEventListener("hashchange", route);
 addEventListener("keydown", press);
 $("message").addEventListener("click", () => messageDialog(path?.member));
 $("spawn").addEventListener("click", spawnDialog);
+$("plain").hidden = !isPlain;
 login().then((known) => {
   isIn = known;
   if (known) route();

@@ -2,9 +2,10 @@
 
 import { budgetDialog, restartDialog, run, shutdownDialog } from "./actions.js";
 import { edits, patch } from "./diff.js";
-import { h, keyed, spentText } from "./dom.js";
+import { clock, h, keyed, spentText } from "./dom.js";
 import { markdown } from "./markdown.js";
 import { get, post } from "./net.js";
+import { outcomeText, shutdownOf } from "./outcomes.js";
 import { state } from "./state.js";
 
 const isMarkdown = (entry) => entry.kind === "said" || entry.type === "message" || entry.from === "prompt";
@@ -37,6 +38,7 @@ export function conversation(main, name) {
   const nothing = h("p", { class: "empty" }, "Nothing was said yet.");
   const text = h("textarea", { "aria-label": `Message to ${name}`, placeholder: `Message to ${name}`, required: true });
   const changes = h("div", {});
+  const ending = h("p", { class: "row ending", hidden: true });
   const send = async (event) => {
     event.preventDefault();
     if (await run(() => post("/api/send", { to: name, text: text.value }), "Sent")) text.value = "";
@@ -52,7 +54,7 @@ export function conversation(main, name) {
       h("button", { type: "button", class: "quiet", onclick: () => budgetDialog(name) }, "Budget"),
       h("button", { type: "button", class: "quiet", onclick: () => restartDialog(name) }, "Restart"),
       h("button", { type: "button", class: "danger", onclick: () => shutdownDialog(name) }, "Shut down"))),
-    changes, list, nothing,
+    ending, changes, list, nothing,
     h("form", { class: "compose", onsubmit: send }, text, h("button", { type: "submit" }, "Send")));
   return (parts) => {
     const member = state.members.get(name);
@@ -62,6 +64,13 @@ export function conversation(main, name) {
           h("span", { class: "muted" }, member.role), h("code", {}, member.doing ?? member.reason ?? ""),
           h("span", { class: "muted small" }, spentText(member.spent)));
       } else stateLine.replaceChildren(h("span", { class: "muted" }, "is not a member"));
+    }
+    if (parts.has("requests") || parts.has("events")) {
+      const asked = [...state.requests.values()].find((request) => request.kind === "shutdown" && request.to === name);
+      const outcome = shutdownOf(name);
+      ending.hidden = !asked && !outcome;
+      if (asked) ending.replaceChildren(h("span", { class: "state waiting" }, "pending"), `${name} is asked to end`, ...(asked.deadline ? ["until", clock(asked.deadline)] : []));
+      else if (outcome) ending.replaceChildren(h("span", { class: `state ${outcome.status}` }, outcome.status), h("span", {}, outcomeText(outcome)), clock(outcome.time));
     }
     if (parts.has("conversation")) {
       const isAtEnd = innerHeight + scrollY >= document.body.scrollHeight - 80;

@@ -24,8 +24,9 @@ export function s(tag, props, ...children) {
 export const $ = (id) => document.getElementById(id);
 
 // Shows items in a container and keeps the elements of those that have not changed, with what was typed there.
-// The focus stays where it was, also if its element is made again or moved; if its item is gone, the next one has it.
-export function keyed(container, items, keyOf, render) {
+// The focus stays where it was, also if its element is made again or moved. If its item is gone, the next one has it
+// where `maySkip` says so, and the heading of the list otherwise.
+export function keyed(container, items, keyOf, render, maySkip = () => true) {
   const old = new Map([...container.children].map((node) => [node.dataset.key, node]));
   const focus = focusIn(container);
   let place = container.firstElementChild;
@@ -48,7 +49,7 @@ export function keyed(container, items, keyOf, render) {
     else place = place.nextElementSibling;
   }
   for (const node of old.values()) node.remove();
-  if (focus && document.activeElement !== focus.node) restore(container, focus);
+  if (focus && document.activeElement !== focus.node) restore(container, focus, maySkip);
 }
 
 // Which item of a container has the focus, and what in it.
@@ -57,17 +58,19 @@ function focusIn(container) {
   if (!node || node === container || !container.contains(node)) return null;
   let item = node;
   while (item.parentElement !== container) item = item.parentElement;
-  return { node, key: item.dataset.key, name: node.dataset.focus, isCard: "card" in node.dataset, at: [...container.children].indexOf(item) };
+  return { node, key: item.dataset.key, name: node.dataset.focus, at: [...container.children].indexOf(item) };
 }
 
-function restore(container, { node, key, name, isCard, at }) {
+function restore(container, { node, key, name, at }, maySkip) {
   const card = (item) => (item?.matches("[data-card]") ? item : item?.querySelector("[data-card]"));
   const same = [...container.children].find((item) => item.dataset.key === key);
   if (same?.contains(node)) return node.focus();
-  if (same && name) return byFocusName(same, name)?.focus();
-  if (same && isCard) return card(same)?.focus();
-  const next = same ?? container.children[Math.min(at, container.childElementCount - 1)];
-  (card(next) ?? $("main")).focus();
+  const again = same && name && byFocusName(same, name);
+  if (again) return again.focus();
+  const next = same ?? (maySkip(key) ? container.children[Math.min(at, container.childElementCount - 1)] : null);
+  const wanted = card(next);
+  if (wanted) wanted.focus();
+  else focusHeading(container);
 }
 
 const byFocusName = (container, name) => {
@@ -75,11 +78,26 @@ const byFocusName = (container, name) => {
   return container.matches?.(wanted) ? container : container.querySelector(wanted);
 };
 
+// The heading above an element gets the focus, or that of the view.
+export function focusHeading(node, options) {
+  const heading = node?.closest("section")?.querySelector("h2, h3") ?? $("main").querySelector("h2");
+  if (!heading) return $("main").focus(options);
+  heading.tabIndex = -1;
+  heading.focus(options);
+}
+
 // Gives the focus back to what had it, or to what is there in its place.
 export function focusAgain(node) {
   if (node?.isConnected && node !== document.body) return node.focus();
   const name = node?.dataset?.focus;
-  ((name && byFocusName(document, name)) || $("main")).focus();
+  const again = name && byFocusName(document, name);
+  if (again) again.focus();
+  else focusHeading(null);
+}
+
+// Says something to those who do not see the page.
+export function announce(text) {
+  $("announcer").textContent = text;
 }
 
 export function setText(node, text) {
@@ -111,8 +129,12 @@ export function spentText(spent) {
   return parts.join(", ");
 }
 
+// What went wrong stays until it is closed; the newest three of those.
 export function toast(text, bad = false) {
-  const node = h("p", { class: bad ? "toast bad" : "toast" }, text);
+  const node = h("div", { class: bad ? "toast bad" : "toast" }, h("p", {}, text),
+    bad && h("button", { type: "button", class: "quiet icon", "aria-label": "Close", onclick: () => node.remove() }, "×"));
   $("toasts").append(node);
-  setTimeout(() => node.remove(), bad ? 9000 : 4000);
+  if (!bad) return setTimeout(() => node.remove(), 4000);
+  const all = [...$("toasts").querySelectorAll(".bad")];
+  for (const old of all.slice(0, -3)) old.remove();
 }

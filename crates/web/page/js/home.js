@@ -2,25 +2,30 @@
 
 import { budgetDialog, run } from "./actions.js";
 import { edits, patch } from "./diff.js";
-import { clock, h, keyed, spentText } from "./dom.js";
+import { clock, focusHeading, h, keyed, spentText } from "./dom.js";
 import { markdown } from "./markdown.js";
 import { get, post } from "./net.js";
+import { KINDS, answered, dismiss, nameOf, outcomeText, unsettled } from "./outcomes.js";
 import { members, setLanding, state, waiting } from "./state.js";
 
-const KINDS = { plan: "Plan", permission: "Permission", question: "Question" };
 const WAITS = { plan: "for its plan", permission: "for permission", answer: "for an answer", background: "for a command",
   rate_limit: "for its rate limit", server: "for its server", disk: "for the disk", budget: "for budget", tree: "for its tree", turn: "for its turn" };
 
-const answer = (id, approve, text, scope) => run(() => post("/api/answer", { id, approve, text, scope }), approve ? "Approved" : "Rejected");
+async function answer(request, approve, text, scope) {
+  const word = request.kind === "question" ? "answered" : approve ? "approved" : "rejected";
+  answered.add(request.id);
+  const isDone = await run(() => post("/api/answer", { id: request.id, approve, text, scope }), `${nameOf(request)}: ${word}`);
+  if (!isDone) answered.delete(request.id);
+}
 
 function approval(request, reason) {
   const yes = (label, scope, kind) => h("button", {
-    type: "button", class: kind, "data-approve": scope === "once" || !scope, onclick: () => answer(request.id, true, reason.value, scope),
+    type: "button", class: kind, "data-approve": scope === "once" || !scope, onclick: () => answer(request, true, reason.value, scope),
   }, label);
   const no = h("button", {
     type: "button", class: "danger",
     onclick: () => {
-      if (reason.value.trim()) return answer(request.id, false, reason.value);
+      if (reason.value.trim()) return answer(request, false, reason.value);
       reason.setCustomValidity("Say what is wrong with it");
       reason.reportValidity();
       reason.setCustomValidity("");
@@ -33,10 +38,10 @@ function approval(request, reason) {
 }
 
 function question(request, reason) {
-  const choice = (text) => h("button", { type: "button", class: "quiet", onclick: () => answer(request.id, true, text) }, text);
+  const choice = (text) => h("button", { type: "button", class: "quiet", onclick: () => answer(request, true, text) }, text);
   return [
     h("div", { class: "choices" }, request.choices.map(choice)),
-    (request.free_text || request.choices.length === 0) && h("button", { type: "button", onclick: () => answer(request.id, true, reason.value) }, "Answer"),
+    (request.free_text || request.choices.length === 0) && h("button", { type: "button", onclick: () => answer(request, true, reason.value) }, "Answer"),
   ];
 }
 
@@ -60,8 +65,11 @@ function what(request) {
 function requestCard(request) {
   const isQuestion = request.kind === "question";
   const label = isQuestion ? "Your answer" : "Feedback";
-  const reason = h("input", { placeholder: isQuestion ? "An answer of your own" : "Feedback (needed to reject)", "data-focus": "reason", "aria-label": `${label} for ${request.from}` });
-  return h("li", {}, h("article", { class: "card request", tabindex: 0, "data-card": true, "data-request": request.id, "aria-label": `${KINDS[request.kind]} of ${request.from}` },
+  const reason = h("input", {
+    placeholder: isQuestion ? "An answer of your own" : "Feedback (needed to reject)", "data-focus": `reason ${request.id}`, "aria-label": `${label} for ${request.from}`,
+    onkeydown: (event) => { if (isQuestion && event.key === "Enter" && reason.value.trim()) answer(request, true, reason.value); },
+  });
+  return h("li", {}, h("article", { class: "card request", tabindex: 0, "data-card": true, "data-focus": `card ${request.id}`, "data-request": request.id, "aria-label": nameOf(request) },
     h("header", {},
       h("h3", {}, KINDS[request.kind]), h("span", {}, "of ", h("a", { href: `#/member/${request.from}` }, request.from)),
       h("span", { class: "grow" }), h("span", { class: "muted small" }, clock(request.created))),
@@ -73,7 +81,7 @@ function requestCard(request) {
 // The team's work that the user's branch does not have yet.
 function landCard(work) {
   const land = () => run(() => post("/api/land"), "The work is in your branch");
-  return h("li", {}, h("article", { class: "card request", tabindex: 0, "data-card": true, "aria-label": "Work to land" },
+  return h("li", {}, h("article", { class: "card request", tabindex: 0, "data-card": true, "data-focus": "card land", "aria-label": "Work to land" },
     h("header", {}, h("h3", {}, "Submissions"), h("span", {}, "are merged, and not in your branch yet")),
     patch(work.patch),
     h("footer", {}, h("div", { class: "row" }, h("button", { type: "button", "data-approve": true, onclick: land }, "Bring into my branch")))));
@@ -93,7 +101,7 @@ export function lookForWork(parts) {
 
 export function memberCard(member) {
   const waits = member.waiting_for ? ` ${WAITS[member.waiting_for] ?? ""}` : "";
-  const facts = [member.task && `task #${member.task}`, member.todo, member.unread > 0 && `${member.unread} unread`,
+  const facts = [member.host && `on ${member.host}`, member.task && `task #${member.task}`, member.todo, member.unread > 0 && `${member.unread} unread`,
     member.restarts > 0 && `restarted ${member.restarts}x`, member.branch, spentText(member.spent)];
   return h("li", {}, h("a", { class: "card member", "data-card": true, href: `#/member/${member.name}`, "data-focus": member.name },
     h("header", {}, h("h3", {}, member.name, " ", h("span", { class: "muted small" }, member.role)),
@@ -106,26 +114,44 @@ export function eventItem(event) {
   return h("li", {}, clock(event.time), event.text, event.person && h("span", { class: "muted" }, ` by ${event.person}`));
 }
 
+// A request that ended without what was asked for.
+function outcomeItem(outcome) {
+  return h("li", {}, h("article", { class: "card stack", tabindex: 0, "data-card": true, "data-focus": `outcome ${outcome.id}`, "aria-label": outcomeText(outcome) },
+    h("p", {}, outcomeText(outcome)),
+    h("div", { class: "row" }, h("span", { class: `state ${outcome.status}` }, outcome.status), h("span", { class: "muted small grow" }, clock(outcome.time)),
+      h("button", { type: "button", class: "quiet", "aria-label": `Dismiss: ${outcomeText(outcome)}`, onclick: () => dismiss(outcome.id) }, "Dismiss"))));
+}
+
 export function home(main) {
   const list = h("ul", { class: "stack" });
   const nothing = h("p", { class: "empty" }, "Nothing waits for you.");
+  const ended = h("ul", { class: "stack" });
+  const outcomes = h("section", { class: "wide", "aria-labelledby": "outcomes", hidden: true },
+    h("div", { class: "heading" }, h("h2", { id: "outcomes" }, "Not as asked")), ended);
   const cards = h("ul", { class: "members" });
   const nobody = h("p", { class: "empty" }, "No members yet.");
   const feed = h("ol", { class: "feed short" });
   main.replaceChildren(h("div", { class: "home" },
-    h("section", { class: "wide", "aria-labelledby": "waiting" }, h("div", { class: "heading" }, h("h2", { id: "waiting" }, "Waits for you")), list, nothing),
-    h("section", { class: "aside", "aria-labelledby": "newest" }, h("div", { class: "heading" }, h("h2", { id: "newest" }, "Newest events")), feed),
-    h("section", { class: "wide", "aria-labelledby": "members" }, h("div", { class: "heading" }, h("h2", { id: "members" }, "Members"), h("span", { class: "grow" }),
-      h("button", { type: "button", class: "quiet", onclick: () => budgetDialog(null) }, "Budget of the team")), cards, nobody)));
+    h("div", { class: "wide sections" },
+      h("section", { "aria-labelledby": "waiting" }, h("div", { class: "heading" }, h("h2", { id: "waiting" }, "Waits for you")), list, nothing),
+      outcomes,
+      h("section", { "aria-labelledby": "members" }, h("div", { class: "heading" }, h("h2", { id: "members" }, "Members"), h("span", { class: "grow" }),
+        h("button", { type: "button", class: "quiet", onclick: () => budgetDialog(null) }, "Budget of the team")), cards, nobody)),
+    h("section", { class: "aside", "aria-labelledby": "newest" }, h("div", { class: "heading" }, h("h2", { id: "newest" }, "Newest events")), feed)));
   return (parts) => {
     if (parts.has("requests") || parts.has("members")) {
       const items = [...waiting(), ...(state.landing ? [{ id: "land", patch: state.landing }] : [])];
-      keyed(list, items, (item) => item.id, (item) => (item.patch ? landCard(item) : requestCard(item)));
       nothing.hidden = items.length > 0;
+      // Whoever was about to answer what somebody else has answered does not answer the next one by mistake.
+      keyed(list, items, (item) => item.id, (item) => (item.patch ? landCard(item) : requestCard(item)), (id) => answered.has(id) || id === "land");
       keyed(cards, members().slice(0, 200), (member) => member.name, memberCard);
       nobody.hidden = state.members.size > 0;
     }
     if (parts.has("events")) {
+      const all = unsettled();
+      if (all.length === 0 && outcomes.contains(document.activeElement)) focusHeading(list);
+      keyed(ended, all, (outcome) => outcome.id, outcomeItem);
+      outcomes.hidden = all.length === 0;
       keyed(feed, state.events.slice(-10).reverse().map((event, at) => ({ ...event, at })), (event) => event.at, eventItem);
     }
   };

@@ -13,6 +13,9 @@ let key = null;
 let run = null;
 let pageKey = "";
 
+// Whether what is sent crosses a network as plain text.
+export const isPlain = !isSecureContext;
+
 async function speakTo(other) {
   pageKey = await sign(key, `page ${other}`);
   run = other;

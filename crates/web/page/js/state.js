@@ -14,6 +14,9 @@ function tell(parts) {
   for (const listener of listeners) listener(parts);
 }
 
+// Shows a part again that has changed for this page alone.
+export const changed = (part) => tell(new Set([part]));
+
 function applyChange(change) {
   if (change.team) state.team = change.team;
   for (const name of ["members", "requests", "tasks"]) {
@@ -46,7 +49,7 @@ export function apply(event, data) {
 export function setLanding(patch) {
   if (state.landing === patch) return;
   state.landing = patch;
-  tell(new Set(["requests"]));
+  changed("requests");
 }
 
 const byPlace = (left, right) => left.at - right.at;

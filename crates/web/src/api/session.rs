@@ -8,7 +8,7 @@ use crate::login_url;
 use crate::sessions::LoginError;
 use axum::Json;
 use axum::extract::State;
-use axum::http::header::{SET_COOKIE, USER_AGENT};
+use axum::http::header::{HOST, SET_COOKIE, USER_AGENT};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -118,11 +118,15 @@ pub(crate) async fn revoke(
 }
 
 /// A link for one more browser. Whoever has it may do what this session may.
-pub(crate) async fn link(acting: Acting) -> Reply {
+///
+/// It leads to the address by which this page has come: an address for all of them leads nowhere.
+pub(crate) async fn link(acting: Acting, headers: HeaderMap) -> Reply {
     let app = acting.app;
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let address = host.map_or_else(|| app.address.to_string(), str::to_owned);
     blocking(move || {
         let token = app.sessions.store().new_token().map_err(ApiError::failed)?;
-        let url = login_url(&app.address.to_string(), &token);
+        let url = login_url(&address, &token);
         Ok(Json(json!({"url": url})))
     })
     .await

@@ -1,18 +1,18 @@
 //! Reads the team: its state, its events, and the conversations that pages show.
 
+use super::event_row::{add_outcome, event_row};
 use crate::conversation::{Conversation, Entry};
-use crate::hub::event_row;
 use crate::rows::Rows;
 use overview::{Tail, TeamWatch, snapshot};
-use protocol::{AgentName, Recipient};
+use protocol::{AgentName, Recipient, RequestKind, Timestamp};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
-use teamdir::{EventReader, MAX_SLEEP, TeamDir};
+use std::time::{Duration, Instant};
+use teamdir::{EventReader, MAX_SLEEP, TeamDir, now};
 
 /// The part of the event log that a page is told of at first.
 const EVENT_BYTES: u64 = 64 << 10;
@@ -20,6 +20,8 @@ const EVENT_BYTES: u64 = 64 << 10;
 const MAX_EVENTS: usize = 200;
 /// The part of a journal that is read at first. Records may be long.
 const JOURNAL_BYTES: u64 = 512 << 10;
+/// The shortest wait for the end of a request: one that cannot be ended costs little.
+const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 
 pub(super) struct Reader {
     pub(super) watch: TeamWatch,
@@ -30,6 +32,11 @@ pub(super) struct Reader {
     rows: Rows,
     conversations: BTreeMap<AgentName, Followed>,
     last_message: Instant,
+    /// Whether a member was asked to end and has not answered: it may answer by mail alone, which whoever needs
+    /// the answer records.
+    awaits_shutdown: bool,
+    /// When the next request expires.
+    next_deadline: Option<Timestamp>,
 }
 
 struct Followed {
@@ -68,12 +75,25 @@ impl Reader {
             rows: Rows::default(),
             conversations: BTreeMap::new(),
             last_message: Instant::now(),
+            awaits_shutdown: false,
+            next_deadline: None,
         })
     }
 
     /// Repairs what dead members left behind, as every command does.
     pub(super) fn repair(&self) {
         let _ = processes::repair(&self.team);
+    }
+
+    /// Whether a request can be brought to its end, which nobody else may do while no lead runs.
+    pub(super) fn may_end_requests(&self) -> bool {
+        self.awaits_shutdown || self.next_deadline.is_some_and(|deadline| deadline <= now())
+    }
+
+    /// How long until a request expires.
+    pub(super) fn time_left(&self) -> Option<Duration> {
+        let left = |deadline: Timestamp| deadline.since(now()).max(SHORTEST_WAIT);
+        self.next_deadline.map(left)
     }
 
     /// Reads what has changed.
@@ -87,6 +107,10 @@ impl Reader {
         }
         let snapshot = snapshot(&self.team);
         self.watch.watch_processes(&self.team, &snapshot);
+        let mut requests = snapshot.requests.iter();
+        self.awaits_shutdown = requests.any(|request| request.kind == RequestKind::Shutdown);
+        let deadlines = snapshot.requests.iter().filter_map(|row| row.deadline);
+        self.next_deadline = deadlines.min();
         let rows = Rows::of(&snapshot);
         let mut changes = rows.changes(&self.rows);
         self.rows = rows;
@@ -141,6 +165,9 @@ impl Reader {
         });
         if read.is_err() {
             return Vec::new();
+        }
+        for event in &mut events {
+            add_outcome(event, &self.team);
         }
         for event in &events {
             self.newest_events.push_back(event.clone());
