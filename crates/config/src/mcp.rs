@@ -9,6 +9,7 @@ use protocol::NetworkSetting;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use trust::Owners;
 
@@ -34,8 +35,8 @@ const KNOWN_KEYS: [&str; 11] = [
     "call_seconds",
 ];
 
-/// A table `[mcp_servers.NAME]`, or an entry of `.mcp.json`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+/// A table `[mcp_servers.NAME]`, or an entry of `.mcp.json`. Its `Debug` text has no values that may be secret.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table [mcp_servers.NAME]")]
 pub struct McpServer {
     /// `stdio` or `http`; it follows from the rest if absent.
@@ -84,8 +85,8 @@ pub enum McpServerError {
     Type(String),
 }
 
-/// How a server is reached, with the values of its variables.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How a server is reached, with the values of its variables, which its `Debug` text does not have.
+#[derive(Clone, PartialEq, Eq)]
 pub enum McpTransport {
     Stdio {
         command: String,
@@ -98,6 +99,39 @@ pub enum McpTransport {
         url: String,
         headers: Vec<(String, String)>,
     },
+}
+
+impl fmt::Debug for McpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpServer")
+            .field("type", &self.r#type)
+            .field("command", &self.command)
+            .field("env", &self.env.keys())
+            .field("headers", &self.headers.keys())
+            .field("network", &self.network)
+            .field("roles", &self.roles)
+            .field("members", &self.members)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for McpTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |pairs: &[(String, String)]| -> Vec<String> {
+            pairs.iter().map(|(name, _)| name.clone()).collect()
+        };
+        match self {
+            Self::Stdio { command, env, .. } => f
+                .debug_struct("Stdio")
+                .field("command", command)
+                .field("env", &names(env))
+                .finish_non_exhaustive(),
+            Self::Http { headers, .. } => f
+                .debug_struct("Http")
+                .field("headers", &names(headers))
+                .finish_non_exhaustive(),
+        }
+    }
 }
 
 /// The part of `.mcp.json` with the servers.
@@ -312,6 +346,28 @@ mod tests {
         };
         assert!(listed.is_for(Some("coder"), Some("al")) && listed.is_for(Some("x"), Some("bob")));
         assert!(!listed.is_for(Some("tester"), Some("al")) && !listed.is_for(None, None));
+    }
+
+    #[test]
+    fn the_debug_text_of_a_server_has_no_secret() {
+        let secret = |name: &str| [(name.to_owned(), "s3cret".to_owned())];
+        let stdio = McpServer {
+            command: Some("npx".to_owned()),
+            args: vec!["s3cret".to_owned()],
+            env: secret("TOKEN").into(),
+            ..McpServer::default()
+        };
+        let http = McpServer {
+            url: Some("http://a/?key=s3cret".to_owned()),
+            headers: secret("Authorization").into(),
+            ..McpServer::default()
+        };
+        for (server, name) in [(stdio, "TOKEN"), (http, "Authorization")] {
+            let transport = server.transport(&variables()).unwrap();
+            for text in [format!("{server:?}"), format!("{transport:?}")] {
+                assert!(text.contains(name) && !text.contains("s3cret"), "{text}");
+            }
+        }
     }
 
     #[test]

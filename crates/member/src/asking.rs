@@ -20,7 +20,7 @@ pub(crate) use watch::AnswerWatch;
 use crate::call_rules::{CallDecision, CallRules, CallVerdict, Extent};
 use crate::gate::plan_access;
 use crate::runtime::MemberRuntime;
-use crate::user_hooks::HooksSay;
+use crate::user_hooks::HookAnswers;
 use agent::{Answered, AskedCall, MayRun, NOT_STARTED};
 use llm::{CancellationToken, ToolUse};
 use protocol::{
@@ -113,7 +113,7 @@ impl MemberRuntime {
 pub(crate) struct Asker<'a> {
     pub(crate) runtime: &'a MemberRuntime,
     /// What hooks have said about the call.
-    pub(crate) said: &'a HooksSay,
+    pub(crate) said: &'a HookAnswers,
     /// Is called when the waiting for a person begins.
     pub(crate) begins: &'a mut (dyn FnMut(&Request) + Send),
     /// The watch for the answer, which outlasts the waiting: to end it takes longer than to start the tool.

@@ -7,7 +7,7 @@ use crate::logging::excerpt;
 use crate::mail::given_by;
 use crate::open_work::open_work;
 use crate::runtime::MemberRuntime;
-use crate::user_hooks::HooksSay;
+use crate::user_hooks::HookAnswers;
 use agent::{
     Answered, AskedCall, EndedCall, Event, Host, Log, LogError, MayRun, Prompt, Record, Sources,
 };
@@ -69,7 +69,7 @@ pub struct RuntimeHost<H> {
     /// Kept from the answer until the tool has run: to end the watch takes longer than to start the tool.
     pub(crate) answer_watch: Option<AnswerWatch>,
     /// What hooks have said about the calls of this turn, by the ids of their uses.
-    pub(crate) said: HashMap<String, HooksSay>,
+    pub(crate) said: HashMap<String, HookAnswers>,
     /// What hooks have for the model.
     pub(crate) hook_messages: Vec<UserMessage>,
     /// Whether the first turn of the process has begun.

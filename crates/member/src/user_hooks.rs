@@ -22,9 +22,9 @@ use tracing::{debug, info, warn};
 /// How much of a command is shown where its hook has failed.
 const SHOWN_CHARS: usize = 100;
 
-/// What all hooks for one event say together.
+/// What all hooks for one event answer together.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct HooksSay {
+pub(crate) struct HookAnswers {
     pub(crate) block: Option<String>,
     pub(crate) ask: Option<String>,
     pub(crate) allow: Option<String>,
@@ -39,7 +39,7 @@ pub(crate) struct HooksSay {
     pub(crate) stops: bool,
 }
 
-impl HooksSay {
+impl HookAnswers {
     /// Takes in the reply of one more hook. Returns whether the others need not be asked.
     fn add(&mut self, reply: Reply) -> bool {
         match reply.decision {
@@ -86,8 +86,8 @@ impl MemberRuntime {
         names: &[&str],
         fields: impl FnOnce() -> Value,
         cancel: &CancellationToken,
-    ) -> HooksSay {
-        let mut said = HooksSay::default();
+    ) -> HookAnswers {
+        let mut said = HookAnswers::default();
         let hooks = self.hooks_for(event, names);
         if hooks.is_empty() {
             return said;

@@ -17,7 +17,7 @@ use teamdir::{MAX_SLEEP, TeamDir, WatchChoice, Watcher};
 /// The minimum time between two reads of the files: a busy team changes them all the time.
 pub const PAUSE: Duration = Duration::from_millis(50);
 
-/// What woke the sleeper.
+/// Why a wait has ended.
 #[derive(Debug, Default)]
 pub struct Wake {
     /// Whether each of the descriptors that were passed is ready, in their order.
@@ -143,7 +143,7 @@ impl TeamWatch {
         Ok(wake)
     }
 
-    /// Clears the sources that would wake the sleeper again.
+    /// Clears the sources that would end the next wait at once.
     fn clear_wakeups(&mut self, wake: &mut Wake) {
         for process in self.processes.values_mut() {
             // The descriptor of an ended process stays readable.

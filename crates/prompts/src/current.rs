@@ -1,6 +1,6 @@
 //! The system prompt of a running member.
 
-use crate::spec::{PromptSpec, WrittenDown};
+use crate::spec::{PromptSpec, WrittenTexts};
 use protocol::Timestamp;
 use tracing::warn;
 
@@ -26,9 +26,9 @@ struct Made {
     system: SystemText,
     date: String,
     /// What the model was told, in the prompt and in news since.
-    told: WrittenDown,
+    told: WrittenTexts,
     /// News that were offered, and what they make known.
-    offered: Option<(String, WrittenDown)>,
+    offered: Option<(String, WrittenTexts)>,
 }
 
 impl CurrentPrompt {
@@ -45,7 +45,7 @@ impl CurrentPrompt {
     }
 
     fn make(&self, now: Timestamp, date: String) -> Made {
-        let told = self.spec.written_down();
+        let told = self.spec.written_texts();
         let prompt = self.spec.build_with(&told, now);
         for problem in prompt.problems() {
             warn!("{problem}");
@@ -65,7 +65,7 @@ impl CurrentPrompt {
     /// until it was [given](Self::given).
     pub fn news(&mut self) -> Option<String> {
         let made = self.made.as_mut()?;
-        let now = self.spec.written_down();
+        let now = self.spec.written_texts();
         let text = made.told.changes(&now)?;
         made.offered = Some((text.clone(), now));
         Some(text)

@@ -45,12 +45,12 @@ pub struct UserFolders {
 
 /// What people wrote down for the members, as it is on disk at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct WrittenDown {
+pub(crate) struct WrittenTexts {
     instructions: Instructions,
     skills: Skills,
 }
 
-impl WrittenDown {
+impl WrittenTexts {
     /// What is different later, as a model is told it; nothing if nothing is.
     pub(crate) fn changes(&self, later: &Self) -> Option<String> {
         let changes = [
@@ -74,12 +74,12 @@ pub fn unusable_texts(workspace: &Path, user: &UserFolders) -> Vec<String> {
     read.problems().collect()
 }
 
-fn read(workspace: &Path, user: &UserFolders) -> WrittenDown {
+fn read(workspace: &Path, user: &UserFolders) -> WrittenTexts {
     let places = SkillPlaces {
         workspace: workspace.to_path_buf(),
         user: user.clone(),
     };
-    WrittenDown {
+    WrittenTexts {
         instructions: Instructions::read(workspace, user.own.as_deref()),
         skills: places.find(),
     }
@@ -89,11 +89,11 @@ impl PromptSpec {
     /// The prompt as it is on disk and by the clock now. Trying out the sandbox may take a moment the
     /// first time.
     pub fn build(&self, now: Timestamp) -> SystemPrompt {
-        self.build_with(&self.written_down(), now)
+        self.build_with(&self.written_texts(), now)
     }
 
     /// The same with what was read before.
-    pub(crate) fn build_with(&self, written: &WrittenDown, now: Timestamp) -> SystemPrompt {
+    pub(crate) fn build_with(&self, written: &WrittenTexts, now: Timestamp) -> SystemPrompt {
         let sandbox = self.confinement.facts();
         let environment = environment::facts(&self.workspace, self.is_own_tree, &sandbox, now);
         let parts = self.base().into_iter().chain([
@@ -107,7 +107,7 @@ impl PromptSpec {
     }
 
     /// What the user and the repository wrote down, now.
-    pub(crate) fn written_down(&self) -> WrittenDown {
+    pub(crate) fn written_texts(&self) -> WrittenTexts {
         read(&self.workspace, &self.user)
     }
 

@@ -23,7 +23,7 @@ use crate::descriptors::{PROXY, listen, send_descriptor};
 use crate::error::{Step, encode};
 use crate::landlock_rules::Rules;
 use crate::mounts::{Mount, build};
-use crate::network::{self, Taker};
+use crate::network::{self, NamespaceReceiver};
 use crate::syscalls::{
     close_files, close_from, drop_capabilities, landlock_allow, landlock_restrict, loopback_up,
     reference,
@@ -92,16 +92,16 @@ fn create_namespaces(plan: &Plan, namespaces: &Namespaces) -> io::Result<()> {
     plan.check(Step::Identity, map_user(namespaces))?;
     let (status, to_status) = plan.check(Step::Processes, pipe2(OFlag::O_CLOEXEC))?;
     let network = (!own_network.is_empty()).then(network::connect);
-    let (giver, taker) = plan.check(Step::Processes, network.transpose())?.unzip();
+    let (sender, receiver) = plan.check(Step::Processes, network.transpose())?.unzip();
     let signals = plan.check(Step::Processes, watch::block_signals())?;
     // SAFETY: this process has one thread, and both sides keep to what is allowed after a fork.
     match plan.check(Step::Processes, unsafe { fork() })? {
         ForkResult::Parent { child } => {
-            drop((to_status, taker));
-            if let Some(giver) = giver {
+            drop((to_status, receiver));
+            if let Some(sender) = sender {
                 // If this fails, the first process inside gets no network and fails in turn, which is
                 // reported.
-                let _ = plan.check(Step::Namespaces, giver.give());
+                let _ = plan.check(Step::Namespaces, sender.send());
             }
             let kept = watch::Kept {
                 lifeline: plan.lifeline.as_fd(),
@@ -112,8 +112,8 @@ fn create_namespaces(plan: &Plan, namespaces: &Namespaces) -> io::Result<()> {
             watch::outer(child.as_raw(), kept)
         }
         ForkResult::Child => {
-            drop((status, giver));
-            become_init(plan, namespaces, &to_status, taker, &signals)
+            drop((status, sender));
+            become_init(plan, namespaces, &to_status, receiver, &signals)
         }
     }
 }
@@ -144,7 +144,7 @@ fn become_init(
     plan: &Plan,
     namespaces: &Namespaces,
     status: &OwnedFd,
-    network: Option<Taker>,
+    network: Option<NamespaceReceiver>,
     signals: &SigSet,
 ) -> io::Result<()> {
     plan.check(Step::Processes, prctl::set_pdeathsig(Signal::SIGKILL))?;
@@ -158,7 +158,7 @@ fn become_init(
     build(&namespaces.mounts, &namespaces.folder)
         .map_err(|(step, mount, errno)| plan.failed(step, mount, errno))?;
     if let Some(network) = network {
-        plan.check(Step::Namespaces, network.take())?;
+        plan.check(Step::Namespaces, network.receive())?;
         plan.check(Step::Loopback, loopback_up())?;
     }
     if let Some(to) = &plan.listener {

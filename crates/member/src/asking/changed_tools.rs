@@ -3,7 +3,7 @@
 use super::Asker;
 use crate::call_rules::CallVerdict;
 use crate::runtime::MemberRuntime;
-use crate::user_hooks::HooksSay;
+use crate::user_hooks::HookAnswers;
 use agent::Answered;
 use llm::{CancellationToken, ToolUse};
 use mcp::ChangedTools;
@@ -23,7 +23,7 @@ impl MemberRuntime {
     pub(crate) async fn changed_tools(
         &self,
         tool_use: &ToolUse,
-        said: &HooksSay,
+        said: &HookAnswers,
         cancel: &CancellationToken,
     ) -> Option<ChangedTools> {
         let servers = self.mcp_servers()?;

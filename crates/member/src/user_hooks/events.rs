@@ -1,6 +1,6 @@
 //! The events that hooks are run for, each with what it is about and what follows from the hooks' words.
 
-use super::{HooksSay, hook_message};
+use super::{HookAnswers, hook_message};
 use crate::host::{Hooks, RuntimeHost};
 use crate::runtime::MemberRuntime;
 use agent::EndedCall;
@@ -33,7 +33,7 @@ impl<H: Hooks> RuntimeHost<H> {
         let messages = said.messages(HookEvent::PreToolUse);
         self.hook_messages.extend(messages);
         let arguments = said.input.as_ref().map(Value::to_string);
-        if said == HooksSay::default() {
+        if said == HookAnswers::default() {
             self.said.remove(&tool_use.id);
         } else {
             self.said.insert(tool_use.id.clone(), said);
@@ -107,7 +107,7 @@ impl MemberRuntime {
         &self,
         tool_use: &ToolUse,
         cancel: &CancellationToken,
-    ) -> HooksSay {
+    ) -> HookAnswers {
         let name = tool_use.name.as_str();
         let arguments = arguments(tool_use);
         let names = [claude_name(name), name];
@@ -125,14 +125,14 @@ impl MemberRuntime {
             }
             (None, ENDS_TURN) => {
                 let kept = self.hooks_against_stop("", 0, cancel).await;
-                HooksSay {
+                HookAnswers {
                     block: kept.map(|(_, reason)| reason),
-                    ..HooksSay::default()
+                    ..HookAnswers::default()
                 }
             }
-            (None, _) => HooksSay::default(),
+            (None, _) => HookAnswers::default(),
         };
-        HooksSay {
+        HookAnswers {
             block: more.block,
             ..said
         }
@@ -199,7 +199,7 @@ impl MemberRuntime {
         tool_use: &ToolUse,
         ask: &PermissionAsk,
         cancel: &CancellationToken,
-    ) -> HooksSay {
+    ) -> HookAnswers {
         let name = tool_use.name.as_str();
         let names = [claude_name(name), name];
         let fields = || {

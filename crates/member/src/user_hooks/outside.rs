@@ -2,7 +2,7 @@
 //! member's.
 
 use super::events::{task_event, task_fields};
-use super::{HooksSay, SHOWN_CHARS};
+use super::{HookAnswers, SHOWN_CHARS};
 use crate::workspace::WorkspaceSettings;
 use hooks::{Hook, HookContext, HookEvent, HookOrigin, Matcher};
 use llm::CancellationToken;
@@ -105,7 +105,7 @@ impl TaskHooks {
         if let (Value::Object(input), Value::Object(fields)) = (&mut input, fields) {
             input.extend(fields);
         }
-        let mut said = HooksSay::default();
+        let mut said = HookAnswers::default();
         for hook in hooks {
             match hooks::run(hook, format!("{input}\n"), self.context(hook), cancel).await {
                 Ok(reply) => {
