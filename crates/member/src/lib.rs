@@ -95,7 +95,7 @@ pub use sessions::{Session, SessionError, find_session, new_session, sessions};
 pub use trees::{log_queue, open_trees, tree_settings};
 pub use trust_check::{Clearance, TrustCheck, TrustError, Untrusted};
 pub use turn::{AgentRunner, FailureCause, TurnFailure, TurnOutcome};
-pub use user_hooks::TaskHooks;
+pub use user_hooks::{TaskHooks, TaskRefused};
 pub use workspace::{
     CreatedTeam, FindError, WorkspaceSettings, create_named_team, create_team, find_team,
     load_settings, open_team, owners, state_folder, trust_store,

@@ -6,8 +6,8 @@
 mod events;
 mod outside;
 
-pub use outside::TaskHooks;
 pub(crate) use outside::pass_on;
+pub use outside::{TaskHooks, TaskRefused};
 
 use crate::runtime::MemberRuntime;
 use hooks::{Decision, Hook, HookContext, HookError, HookEvent, HookOrigin, Reply};

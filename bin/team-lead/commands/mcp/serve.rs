@@ -219,7 +219,7 @@ async fn ask_hooks(
         return Ok(());
     };
     let asked = hooks.before(tool, arguments, &context.cancel).await;
-    asked.map_err(ToolError::new)
+    asked.map_err(|error| ToolError::from_error(&error))
 }
 
 /// Serves as long as one incarnation of a member runs.

@@ -29,6 +29,14 @@ pub struct TaskHooks {
     confinement: Option<Confinement>,
 }
 
+/// A hook does not want a task to be created or completed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{tool} was not run: a hook blocks it: {reason}")]
+pub struct TaskRefused {
+    tool: String,
+    reason: String,
+}
+
 /// A hook in the variable.
 #[derive(Serialize, Deserialize)]
 struct PassedHook {
@@ -88,7 +96,7 @@ impl TaskHooks {
         tool: &str,
         arguments: &Value,
         cancel: &CancellationToken,
-    ) -> Result<(), String> {
+    ) -> Result<(), TaskRefused> {
         let Some((event, id)) = task_event(tool, arguments) else {
             return Ok(());
         };
@@ -117,7 +125,10 @@ impl TaskHooks {
             }
         }
         match said.block {
-            Some(reason) => Err(format!("{tool} was not run: a hook blocks it: {reason}")),
+            Some(reason) => Err(TaskRefused {
+                tool: tool.to_owned(),
+                reason,
+            }),
             None => Ok(()),
         }
     }
