@@ -6,7 +6,8 @@ use crate::files::{self, atomic, create_dir};
 use crate::team_dir::{Durability, TeamDir};
 use crate::team_files::{self, TeamFileError};
 use protocol::{
-    Frame, FrameId, HostId, JsonLine, MAX_FRAME_BYTES, Payload, Recipient, SentMark, StreamEpoch,
+    BoardFrame, Frame, FrameId, HostId, JsonLine, MAX_FRAME_BYTES, Payload, Recipient, RequestId,
+    SentMark, StreamEpoch,
 };
 use safe_open::Opened;
 use serde_json::{Map, Value};
@@ -18,6 +19,8 @@ use uuid::Uuid;
 
 /// An outbox of which all was accepted is emptied when it has reached this size.
 const EMPTY_FROM: u64 = 1 << 20;
+/// In place of a sender, for what is asked about the board. It is no name of anybody.
+const ASK: &str = "board/ask";
 /// Why an outbox could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboxError {
@@ -82,7 +85,17 @@ impl MailKey {
     fn of_payload(payload: &Payload) -> Option<Self> {
         match payload {
             Payload::Mail { to, line } => Self::of(to, line),
-            Payload::Members(_) => None,
+            Payload::Board(BoardFrame::Ask(ask)) => Some(Self::of_ask(&ask.id)),
+            Payload::Members(_) | Payload::Board(_) => None,
+        }
+    }
+
+    /// What is asked about the board is for nobody's inbox.
+    fn of_ask(id: &RequestId) -> Self {
+        Self {
+            to: Recipient::Lead,
+            from: Some(ASK.to_owned()),
+            id: id.to_string(),
         }
     }
 }
@@ -168,6 +181,11 @@ impl Outbox {
     /// Whether this mail was stored here, and its reader may have to read it once more.
     pub fn has_stored(&self, to: &Recipient, line: &Map<String, Value>) -> bool {
         MailKey::of(to, line).is_some_and(|key| self.uncommitted.contains(&key))
+    }
+
+    /// Whether this was stored here, and may not be noted as sent.
+    pub fn has_stored_ask(&self, id: &RequestId) -> bool {
+        self.uncommitted.contains(&MailKey::of_ask(id))
     }
 
     /// All readers have recorded what they read: nothing that is stored here is read again.
@@ -305,11 +323,12 @@ impl Outbox {
 fn put_mark(team: &TeamDir, peer: &HostId, mark: &SentMark) -> Result<(), PathError> {
     let mut bytes = serde_json::to_vec_pretty(mark).expect("text keys encode");
     bytes.push(b'\n');
-    atomic::replace(
-        &team.layout.sent_mark(peer),
-        &bytes,
-        team.options.durability,
-    )
+    let path = team.layout.sent_mark(peer);
+    match team.options.durability {
+        Durability::PowerCut => atomic::replace(&path, &bytes, Durability::PowerCut),
+        // Some file systems write a file to the disk when it takes the name of another one.
+        Durability::ProcessDeath => atomic::exchange(&path, &bytes),
+    }
 }
 
 /// The whole frames of a file, and where they end. What follows is what a killed append left.
