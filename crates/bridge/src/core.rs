@@ -261,6 +261,7 @@ impl Core {
         let done = self.outboxes.iter();
         for (host, outbox) in done.filter(|(host, _)| !unread_hosts.contains(host)) {
             let mut outbox = lock(outbox);
+            outbox.save_mark_if_due()?;
             outbox.readers_are_done();
             // A member sends its mail before it reports that it is idle or has ended, and so do we.
             let is_waiting = outbox

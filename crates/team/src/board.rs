@@ -37,8 +37,8 @@ pub use decide::decide;
 pub use elsewhere::{describe_copy, give_back_late_claim, is_home_reachable};
 pub use error::BoardError;
 pub use update::{
-    Update, add_blocked_by, complete, edit, give_back, release, remove_blocked_by, set_status,
-    update,
+    Update, add_blocked_by, complete, complete_merged, edit, give_back, release, remove_blocked_by,
+    set_status, update,
 };
 pub use view::{BoardView, MissingRole, get, list, missing_roles, unfinished};
 

@@ -329,6 +329,30 @@ fn the_end_of_a_member_elsewhere_returns_its_task() {
 }
 
 #[test]
+fn merged_work_completes_its_task_under_the_claim_of_its_author() {
+    let mut world = World::new();
+    let id = world.create("One");
+    world.asking(|gpu| team::claim_next(gpu, &alice())).unwrap();
+    let Party::Member(name) = party() else {
+        panic!("alice is a member");
+    };
+    team::complete_merged(&world.gpu, &name, id, Some("merged")).unwrap();
+    assert!(
+        team::unfinished(&world.gpu, &alice().me)
+            .unwrap()
+            .is_empty()
+    );
+    world.cross();
+    let home = world.at_home(id);
+    assert_eq!(home.result.as_deref(), Some("merged"));
+    // Without the claim it is refused.
+    let other = world.create("Two");
+    team::complete_merged(&world.gpu, &name, other, None).unwrap();
+    world.cross();
+    assert_eq!(world.at_home(other).status, TaskStatus::Pending);
+}
+
+#[test]
 fn a_host_asks_only_for_those_at_home_there() {
     let mut world = World::new();
     let id = world.create("One");

@@ -4,7 +4,7 @@ use super::elsewhere;
 use super::locked::Locked;
 use super::{BoardError, Worker};
 use crate::Actor;
-use protocol::{BoardChange, Task, TaskId, TaskStatus, Timestamp};
+use protocol::{AgentName, BoardChange, Party, Task, TaskId, TaskStatus, Timestamp};
 use rules::{Board, ClaimLimit, Edit};
 use teamdir::{TeamDir, now};
 
@@ -167,6 +167,30 @@ pub fn complete(
         return home.ask_for_one(team, me, BoardChange::Complete { task: id, result });
     }
     complete_in(&Locked::take(team)?, me, id, result)
+}
+
+/// Completes a task whose work by `member` was merged. The program does that by itself; if the board is at home on
+/// another host, it asks under the claim of the member.
+pub fn complete_merged(
+    team: &TeamDir,
+    member: &AgentName,
+    id: TaskId,
+    result: Option<&str>,
+) -> Result<(), BoardError> {
+    let Some(home) = elsewhere::home(team)? else {
+        let program = Actor {
+            party: Party::System,
+            incarnation: None,
+        };
+        return complete_in(&Locked::take(team)?, &program, id, result).map(|_| ());
+    };
+    let claim = team.board_claim(id)?;
+    let me = Actor {
+        party: Party::Member(member.clone()),
+        incarnation: claim.and_then(|claim| claim.owner_incarnation),
+    };
+    let result = result.map(str::to_owned);
+    home.tell(team, &me, BoardChange::Complete { task: id, result })
 }
 
 pub(super) fn complete_in(

@@ -15,10 +15,14 @@ use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// An outbox of which all was accepted is emptied when it has reached this size.
 const EMPTY_FROM: u64 = 1 << 20;
+/// How often at most the mark is synced: each frame that it is behind is sent once more after a crash, and is
+/// recognised.
+const SAVE_EVERY: Duration = Duration::from_millis(200);
 /// In place of a sender, for what is asked about the board. It is no name of anybody.
 const ASK: &str = "board/ask";
 /// Why an outbox could not be opened.
@@ -54,6 +58,8 @@ pub struct Outbox {
     /// Whether bytes behind `end` may be left over from a failed append.
     is_dirty: bool,
     mark: SentMark,
+    /// When the mark was written, and whether it has moved since.
+    saved: (Instant, bool),
     pending: VecDeque<Frame>,
     pending_bytes: usize,
     /// The number and the id of the last frame.
@@ -142,6 +148,7 @@ impl Outbox {
             pending_bytes: 0,
             last: (mark.accepted, mark.id.clone()),
             mark,
+            saved: (Instant::now(), false),
             uncommitted: mail.collect(),
             kept: Vec::new(),
             path,
@@ -250,6 +257,8 @@ impl Outbox {
     /// Replaces the file by one without what a failed or killed append has left at its end, and without the
     /// frames that were accepted, but for those whose mail may be read again.
     fn rewrite(&mut self) -> Result<(), PathError> {
+        // Without the frames that it drops, the old mark would not fit.
+        self.save_mark()?;
         let mut bytes = Vec::new();
         for frame in self.kept.iter().chain(&self.pending) {
             let line = JsonLine::encode(frame).map_err(io::Error::other);
@@ -294,8 +303,8 @@ impl Outbox {
             id: Some(last.id.clone()),
             ..self.mark.clone()
         };
-        put_mark(&self.team, &self.peer, &mark)?;
         self.mark = mark;
+        self.saved.1 = true;
         while let Some(frame) = self.pending.front()
             && frame.seq <= self.mark.accepted
         {
@@ -307,6 +316,25 @@ impl Outbox {
         if self.pending.is_empty() {
             self.pending_bytes = 0;
             self.empty_if_large()?;
+        }
+        match self.team.options.durability {
+            Durability::ProcessDeath => self.save_mark(),
+            Durability::PowerCut => self.save_mark_if_due(),
+        }
+    }
+
+    /// Writes the mark, if it has moved and was not written for a while.
+    pub fn save_mark_if_due(&mut self) -> Result<(), PathError> {
+        match self.saved.0.elapsed() >= SAVE_EVERY {
+            true => self.save_mark(),
+            false => Ok(()),
+        }
+    }
+
+    fn save_mark(&mut self) -> Result<(), PathError> {
+        if self.saved.1 {
+            put_mark(&self.team, &self.peer, &self.mark)?;
+            self.saved = (Instant::now(), false);
         }
         Ok(())
     }
