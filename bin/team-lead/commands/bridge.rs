@@ -54,6 +54,10 @@ pub(crate) struct Bridge {
     /// The host that the lead is at home on, if it is not this one.
     #[arg(long, value_name = "HOST", conflicts_with_all = ["forget", "stdio"])]
     lead: Option<HostId>,
+    /// How many seconds another host may be silent until the claims of its members end; where the lead is.
+    #[arg(long, value_name = "SECONDS", default_value_t = bridge::LEASE.as_secs(),
+        value_parser = clap::value_parser!(u64).range(1..=86_400), conflicts_with_all = ["forget", "stdio"])]
+    lease: u64,
     /// A file with the credentials of a user of the broker.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["forget", "stdio"])]
     credentials: Option<PathBuf>,
@@ -88,6 +92,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Bridge) -> Result<(), F
     let default = default_name(command)?;
     let core = Core::open(team, command.name.as_ref(), &default);
     let mut core = core.map_err(|error| not_opened(team, error))?;
+    core.set_lease(Duration::from_secs(command.lease));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -227,6 +232,9 @@ fn default_name(command: &Bridge) -> Result<HostId, Failure> {
 fn forget(team: &TeamDir, args: &Args, host: &HostId) -> Result<(), Failure> {
     let guard = team.lock_bridge().map_err(|error| held(team, error))?;
     let kept = team.forget_peer(&guard, host)?;
+    if team.roster()?.lead_host.as_ref() == Some(host) {
+        team.forget_board_copy(&guard)?;
+    }
     team.update_roster(|roster| {
         roster
             .members

@@ -89,6 +89,9 @@ pub(crate) fn run(args: &Args, task: &Task) -> Result<(), Failure> {
 fn failure(error: &BoardError, id: Option<TaskId>) -> Failure {
     let message = error.to_string();
     match (error, id) {
+        (BoardError::Unreachable { .. } | BoardError::Queued { .. }, _) => {
+            Failure::new(Kind::Refused, message).hint("team-lead status")
+        }
         (BoardError::NotFound(_), _) => {
             Failure::new(Kind::UnknownTask, message).hint("team-lead task list")
         }

@@ -1,15 +1,21 @@
 //! The bridge of a host without a transport: from the folder into outboxes, and from frames into the folder.
 
+mod board;
 mod take;
 
 use crate::forward::forward;
 use crate::home::{Told, at_home};
 use crate::judge::{StreamError, Verdict, judge};
-use protocol::{AppliedMark, Extra, Frame, HostId, HostMembers, Payload, Peer, Recipient, Roster};
+use crate::lease::Leases;
+use board::ToldBoard;
+use protocol::{
+    AppliedMark, BoardFrame, Extra, Frame, HostId, HostMembers, Payload, Peer, Recipient, Roster,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use team::BoardError;
 use teamdir::{
-    AppendError, BridgeGuard, LockError, MemberSession, Outbox, OutboxError, PathError,
+    AppendError, BoardPlace, BridgeGuard, LockError, MemberSession, Outbox, OutboxError, PathError,
     ReceiveError, RosterError, SendError, SessionError, TeamDir, TeamFileError, Watcher, now,
 };
 use tracing::warn;
@@ -31,6 +37,8 @@ pub struct Core {
     readers: BTreeMap<Recipient, MemberSession>,
     /// What each host was told of who is at home here.
     told: BTreeMap<HostId, Told>,
+    told_board: ToldBoard,
+    leases: Leases,
     guard: BridgeGuard,
 }
 
@@ -64,6 +72,8 @@ pub enum CollectError {
     Outbox(#[from] PathError),
     #[error(transparent)]
     Receive(#[from] ReceiveError),
+    #[error(transparent)]
+    Board(#[from] BoardError),
     #[error(
         "'{owner}' is at home on the host '{host}', but runs here too: {error}; end it here with \
          `team-lead shutdown {owner}`"
@@ -90,6 +100,10 @@ pub enum ApplyError {
     DeadLetter(#[from] AppendError),
     #[error(transparent)]
     Mark(#[from] TeamFileError),
+    #[error(transparent)]
+    File(#[from] PathError),
+    #[error(transparent)]
+    Board(#[from] BoardError),
 }
 
 impl Core {
@@ -108,8 +122,14 @@ impl Core {
             outboxes: BTreeMap::new(),
             readers: BTreeMap::new(),
             told: BTreeMap::new(),
+            told_board: ToldBoard::default(),
+            leases: Leases::new(std::time::Instant::now()),
             guard,
         };
+        team.forget_old_asks(&core.guard)?;
+        if let Some(home) = &team.roster()?.lead_host {
+            core.keep_copy(home)?;
+        }
         for peer in team.peers()? {
             core.meet(&peer)?;
             // What the last bridge said of it counts no more.
@@ -153,6 +173,9 @@ impl Core {
         if self.team.roster()?.lead_host.as_ref() == lead {
             return Ok(());
         }
+        if let Some(home) = lead {
+            self.keep_copy(home)?;
+        }
         self.team.update_roster(|roster| {
             roster.lead_host = lead.cloned();
             Ok(())
@@ -173,6 +196,10 @@ impl Core {
     pub fn show_peer(&self, host: &HostId, peer: &Peer) {
         if let Err(error) = self.team.put_peer(&self.guard, host, peer) {
             warn!("the state of '{host}' cannot be shown: {error}");
+        }
+        let roster = self.team.roster();
+        if roster.is_ok_and(|roster| roster.lead_host.as_ref() == Some(host)) {
+            self.note_copy(host, peer.reachable);
         }
     }
 
@@ -203,6 +230,7 @@ impl Core {
         let home = at_home(&roster);
         self.introduce(&home)?;
         self.follow_inboxes(&roster)?;
+        self.collect_board(&roster)?;
         let mut unread_hosts = BTreeSet::new();
         for (owner, reader) in &mut self.readers {
             let Some((host, outbox)) = roster
@@ -233,6 +261,7 @@ impl Core {
         let done = self.outboxes.iter();
         for (host, outbox) in done.filter(|(host, _)| !unread_hosts.contains(host)) {
             let mut outbox = lock(outbox);
+            outbox.save_mark_if_due()?;
             outbox.readers_are_done();
             // A member sends its mail before it reports that it is idle or has ended, and so do we.
             let is_waiting = outbox
@@ -252,6 +281,10 @@ impl Core {
         let layout = self.team.layout();
         watcher.watch_folder(layout.root());
         watcher.watch_folder(&layout.inbox_dir());
+        match self.team.board_place() {
+            Ok(BoardPlace::On(_)) => watcher.watch_folder(&layout.asks_dir()),
+            Ok(BoardPlace::Here) | Err(_) => watcher.watch_folder(&layout.tasks_dir()),
+        }
         for owner in self.readers.keys() {
             watcher.watch_file(&layout.inbox(owner));
         }
@@ -308,7 +341,8 @@ impl Core {
         let Some(from) = frames.first().map(|frame| frame.from.clone()) else {
             return Ok(None);
         };
-        let before = self.team.applied_mark(&from)?;
+        self.hear(&from);
+        let mut before = self.team.applied_mark(&from)?;
         let mut mark = before.clone();
         let mut outcome = Ok(());
         for frame in frames.iter().filter(|frame| frame.from == from) {
@@ -321,6 +355,11 @@ impl Core {
                         id: frame.id.clone(),
                         extra: Extra::new(),
                     });
+                    // What was decided is known for the last ask only.
+                    if let (true, Some(mark)) = (is_ask(frame), &mark) {
+                        self.team.put_applied_mark(&self.guard, &from, mark)?;
+                        before = Some(mark.clone());
+                    }
                 }
                 Err(error) => {
                     outcome = Err(error);
@@ -334,7 +373,11 @@ impl Core {
         outcome.map(|()| mark.map(|mark| mark.seq))
     }
 
-    fn apply_one(&self, mark: Option<&AppliedMark>, frame: &Frame) -> Result<Verdict, ApplyError> {
+    fn apply_one(
+        &mut self,
+        mark: Option<&AppliedMark>,
+        frame: &Frame,
+    ) -> Result<Verdict, ApplyError> {
         let verdict = judge(&self.me, mark, frame)?;
         if verdict == Verdict::Repeat {
             return Ok(verdict);
@@ -342,9 +385,14 @@ impl Core {
         match &frame.payload {
             Payload::Mail { to, line } => self.take_mail(frame, to, line)?,
             Payload::Members(said) => self.take_members(&frame.from, said)?,
+            Payload::Board(said) => self.take_board(&frame.from, said)?,
         }
         Ok(verdict)
     }
+}
+
+const fn is_ask(frame: &Frame) -> bool {
+    matches!(frame.payload, Payload::Board(BoardFrame::Ask(_)))
 }
 
 pub(crate) fn lock(outbox: &Mutex<Outbox>) -> MutexGuard<'_, Outbox> {

@@ -202,6 +202,7 @@ pub async fn run(
                 Err(error) => error,
             },
         };
+        core.set_listening(false);
         show_all_unreachable(core, settings, &error);
         if error.is_refusal() {
             return Err(error);

@@ -3,11 +3,11 @@
 //! Each side says first who it is and how far it has applied the frames of the other, then both send frames
 //! and acknowledge those of the other. One JSON object a line.
 
-use crate::transport::{ReceiveFrames, SendFrames, TransportError};
+use crate::transport::{ReceiveFrames, TransportError};
 use protocol::{AppliedMark, Frame, HostId, MAX_FRAME_BYTES, MAX_FRAMES_UNDER_WAY};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::time::timeout;
@@ -50,6 +50,8 @@ enum Said {
     Frame(Frame),
     /// All frames up to this one are applied and synced.
     Applied(u64),
+    /// This side is there. It is said when nothing else was for a while.
+    Alive,
     /// This side does not go on.
     Refused(String),
 }
@@ -62,10 +64,11 @@ pub struct Pipe<R, W> {
     writer: Shared<W>,
 }
 
-/// See [`SendFrames`].
+/// The half that sends.
 pub struct PipeSender<W> {
     writer: Shared<W>,
     applied: watch::Receiver<u64>,
+    heard: watch::Receiver<Instant>,
     end: watch::Receiver<Option<End>>,
 }
 
@@ -126,7 +129,7 @@ where
                 hello.version
             ))),
             Said::Refused(why) => Err(TransportError::Refused(why)),
-            Said::Frame(_) | Said::Applied(_) => Err(TransportError::Refused(
+            Said::Frame(_) | Said::Applied(_) | Said::Alive => Err(TransportError::Refused(
                 "the other side did not say who it is".to_owned(),
             )),
         }
@@ -136,11 +139,14 @@ where
     pub fn split(self) -> (PipeSender<W>, PipeReceiver<W>) {
         let (to_frames, frames) = mpsc::channel(MAX_FRAMES_UNDER_WAY);
         let (to_applied, applied) = watch::channel(0);
+        let (to_heard, heard) = watch::channel(Instant::now());
         let (to_end, end) = watch::channel(None);
         let mut reader = self.reader;
         tokio::spawn(async move {
             let why = loop {
-                match hear(&mut reader).await {
+                let said = hear(&mut reader).await;
+                to_heard.send_replace(Instant::now());
+                match said {
                     Ok(Said::Frame(frame)) => {
                         if to_frames.send(frame).await.is_err() {
                             return;
@@ -149,6 +155,7 @@ where
                     Ok(Said::Applied(seq)) => {
                         to_applied.send_replace(seq);
                     }
+                    Ok(Said::Alive) => {}
                     Ok(Said::Refused(why)) => break End::Refused(why),
                     Ok(Said::Hello(_)) => {
                         break End::Refused("the other side began anew".to_owned());
@@ -161,6 +168,7 @@ where
         let sender = PipeSender {
             writer: Arc::clone(&self.writer),
             applied,
+            heard,
             end: end.clone(),
         };
         let receiver = PipeReceiver {
@@ -178,23 +186,36 @@ impl<W: AsyncWrite + Unpin> PipeSender<W> {
         // Whoever has gone does not need it.
         let _ = say(&self.writer, &Said::Refused(why.to_owned())).await;
     }
-}
 
-impl<W: AsyncWrite + Unpin> SendFrames for PipeSender<W> {
-    async fn send(&mut self, frames: &[Frame]) -> Result<u64, TransportError> {
-        let Some(last) = frames.last().map(|frame| frame.seq) else {
-            return Ok(0);
-        };
+    /// When the other side was heard last.
+    pub(crate) fn heard(&self) -> Instant {
+        *self.heard.borrow()
+    }
+
+    /// How far the other side has applied the frames.
+    pub(crate) fn applied(&mut self) -> u64 {
+        *self.applied.borrow_and_update()
+    }
+
+    /// Waits until the other side has applied more than [`Self::applied`] said last. Can be dropped at any time.
+    pub(crate) async fn progress(&mut self) -> Result<(), TransportError> {
+        tokio::select! {
+            changed = self.applied.changed() => changed.map_err(|_| ended(&self.end)),
+            end = wait_for_end(self.end.clone()) => Err(end),
+        }
+    }
+
+    /// Tells the other side that this one is there.
+    pub(crate) async fn keep_alive(&self) -> Result<(), TransportError> {
+        say(&self.writer, &Said::Alive).await
+    }
+
+    /// Writes frames. What the other side has applied of them is heard later.
+    pub(crate) async fn send(&self, frames: &[Frame]) -> Result<(), TransportError> {
         for frame in frames {
             say(&self.writer, &Said::Frame(frame.clone())).await?;
         }
-        tokio::select! {
-            applied = self.applied.wait_for(|applied| *applied >= last) => match applied {
-                Ok(_) => Ok(last),
-                Err(_) => Err(ended(&self.end)),
-            },
-            end = wait_for_end(self.end.clone()) => Err(end),
-        }
+        Ok(())
     }
 }
 

@@ -2,14 +2,14 @@
 
 use crate::core::{ApplyError, CollectError, Core, OpenError};
 use crate::judge::{StreamError, check_peer_mark};
-use crate::pipe::{Hello, Pipe};
-use crate::transport::{ReceiveFrames, SendFrames, TransportError};
+use crate::pipe::{Hello, Pipe, PipeSender};
+use crate::transport::{ReceiveFrames, TransportError};
 use protocol::{Extra, Frame, HostId, MAX_FRAMES_UNDER_WAY, Peer};
 use std::cell::RefCell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use teamdir::{PathError, RosterError, TeamFileError, WatchChoice, Watcher, now};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::timeout;
+use tokio::time::sleep;
 use tracing::info;
 
 /// How long a bridge sleeps at most before it looks at the folder again.
@@ -164,10 +164,10 @@ where
 }
 
 /// Moves frames both ways between this host and `peer` until something ends it.
-pub async fn run(
+async fn run<W: AsyncWrite + Unpin>(
     core: &mut Core,
     peer: &HostId,
-    sender: &mut impl SendFrames,
+    sender: &mut PipeSender<W>,
     receiver: &mut impl ReceiveFrames,
 ) -> RunError {
     let mut watcher = Watcher::new(&core.team().layout().inbox_dir(), WatchChoice::Auto);
@@ -175,18 +175,30 @@ pub async fn run(
     let core = RefCell::new(core);
     let outgoing = async {
         let changes = watcher.changes();
+        let (mut sent, mut greeted) = (0, Instant::now());
         loop {
             core.borrow().watch(&mut watcher);
+            core.borrow_mut().hear_at(peer, sender.heard());
             core.borrow_mut().collect()?;
-            let frames = under_way(&core.borrow(), peer);
-            if frames.is_empty() {
-                // A missed notification costs this long.
-                let _ = timeout(LOOK_EVERY, changes.changed()).await;
+            let applied = sender.applied();
+            if let Some(mut outbox) = core.borrow().outbox(peer) {
+                outbox.accept(applied)?;
+            }
+            let frames = next_frames(&core.borrow(), peer, sent);
+            if let Some(last) = frames.last() {
+                sent = last.seq;
+                sender.send(&frames).await?;
                 continue;
             }
-            let accepted = sender.send(&frames).await?;
-            if let Some(mut outbox) = core.borrow().outbox(peer) {
-                outbox.accept(accepted)?;
+            if greeted.elapsed() >= LOOK_EVERY {
+                greeted = Instant::now();
+                sender.keep_alive().await?;
+            }
+            tokio::select! {
+                () = changes.changed() => {}
+                progress = sender.progress() => progress?,
+                // A missed notification costs this long.
+                () = sleep(LOOK_EVERY) => {}
             }
         }
     };
@@ -214,14 +226,12 @@ pub async fn run(
     }
 }
 
-/// The next frames to a host.
-fn under_way(core: &Core, peer: &HostId) -> Vec<Frame> {
+/// The next frames to a host, after those that were sent on this connection.
+fn next_frames(core: &Core, peer: &HostId, sent: u64) -> Vec<Frame> {
     let Some(outbox) = core.outbox(peer) else {
         return Vec::new();
     };
-    outbox
-        .pending()
-        .take(MAX_FRAMES_UNDER_WAY)
-        .cloned()
-        .collect()
+    let under_way = outbox.pending().take(MAX_FRAMES_UNDER_WAY);
+    let next = under_way.filter(|frame| frame.seq > sent);
+    next.cloned().collect()
 }

@@ -13,6 +13,9 @@ use tracing::{info, warn};
 /// The first and the longest pause between two calls.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
 
+/// How often the folder is looked at between two calls.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// A host that is called with `ssh`, and the workspace there: `ssh://[user@]host[:port]/path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SshAddress {
@@ -171,7 +174,15 @@ pub async fn call(core: &mut Core, ssh: &Ssh, address: &SshAddress) -> RunError 
         let pause = failures.delay(PAUSES.0, PAUSES.1);
         failures.fail();
         warn!("{shown} cannot be reached: {error}; the next try is in {pause:?}");
-        tokio::time::sleep(pause).await;
+        let until = tokio::time::Instant::now() + pause;
+        while tokio::time::Instant::now() < until {
+            // Mail is queued and claims end meanwhile.
+            if let Err(error) = core.collect() {
+                warn!("mail stays in its inbox: {error}");
+            }
+            let next = tokio::time::Instant::now() + LOOK_EVERY;
+            tokio::time::sleep_until(until.min(next)).await;
+        }
     }
 }
 

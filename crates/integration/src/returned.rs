@@ -2,7 +2,7 @@
 
 use crate::{Integration, IntegrationError};
 use protocol::{
-    Actor, CheckReport, MergeConflict, NoticeCause, Party, Recipient, Submission, SubmissionStatus,
+    CheckReport, MergeConflict, NoticeCause, Party, Recipient, Submission, SubmissionStatus,
     TaskId, TaskStatus,
 };
 use rules::SubmissionStep;
@@ -58,13 +58,9 @@ impl Integration {
         if found.status == TaskStatus::Completed || is_others {
             return;
         }
-        let program = Actor {
-            party: Party::System,
-            incarnation: None,
-        };
         let result = Some(result.as_str()).filter(|result| !result.is_empty());
         // The work stays merged, even if the task cannot be completed.
-        let _ = team::complete(&self.team, &program, task, result);
+        let _ = team::complete_merged(&self.team, &submission.member, task, result);
     }
 }
 

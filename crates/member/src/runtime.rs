@@ -364,7 +364,7 @@ impl MemberRuntime {
 
     /// Watches the board too.
     pub fn watch_board(&self) {
-        let folder = self.team.layout().tasks_dir();
+        let folder = self.team.board_news_dir();
         self.lock().session.watch_folder(&folder);
     }
 

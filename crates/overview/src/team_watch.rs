@@ -59,7 +59,7 @@ impl TeamWatch {
         self.watcher.watch_folder(layout.root());
         self.watcher.watch_file(&layout.events());
         self.watcher.watch_folder(&layout.requests_dir());
-        self.watcher.watch_folder(&layout.tasks_dir());
+        self.watcher.watch_folder(&team.board_news_dir());
         let members = team.roster().map(|roster| roster.members.clone());
         let names = members.into_iter().flatten().map(|member| member.spec.name);
         let owners = names.map(Recipient::Member).chain([Recipient::Lead]);

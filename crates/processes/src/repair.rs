@@ -137,6 +137,13 @@ fn ended_up_to(team: &TeamDir, owner: &AgentName) -> Option<(Incarnation, String
         return Some((Incarnation(u64::MAX), why));
     };
     let gone = match alive {
+        // Its lock here is the bridge's. What its host says of it counts.
+        _ if member.host.is_some() => match member.status {
+            MemberStatus::Shutdown => member.incarnation,
+            MemberStatus::Working | MemberStatus::Idle | MemberStatus::Other(_) => {
+                Incarnation(member.incarnation.0.saturating_sub(1))
+            }
+        },
         Liveness::Alive(Some(holder)) => Incarnation(holder.incarnation.0.saturating_sub(1)),
         Liveness::Alive(None) => return None,
         Liveness::Gone(_)

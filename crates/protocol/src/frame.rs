@@ -1,5 +1,12 @@
 //! Frames: what crosses from the team folder of one host to that of another, and the files of a bridge.
 
+mod board;
+
+pub use board::{
+    AskEnd, BoardAnswer, BoardAsk, BoardChange, BoardClaim, BoardCopy, BoardFrame, BoardOutcome,
+    BoardTasks, TaskChange,
+};
+
 use crate::{
     AgentName, FrameId, HostId, Incarnation, MAX_LINE_BYTES, MemberStatus, Recipient, StreamEpoch,
     Timestamp,
@@ -44,6 +51,8 @@ pub enum Payload {
     },
     /// Who is at home on the sending host.
     Members(HostMembers),
+    /// Something about the task board.
+    Board(BoardFrame),
 }
 
 /// Who is at home on a host.

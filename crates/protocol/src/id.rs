@@ -133,7 +133,9 @@ impl CommitId {
 pub struct SubmissionId(pub u64);
 
 /// The number of a task on the board, from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct TaskId(pub u64);
 

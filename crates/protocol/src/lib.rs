@@ -60,8 +60,9 @@ pub use death::{DeathCause, ExitRecord, RestartReason};
 pub use effect::Effect;
 pub use event::{Event, EventKind, EventLine};
 pub use frame::{
-    AppliedMark, Frame, HostMember, HostMembers, MAX_FRAME_BYTES, MAX_FRAMES_UNDER_WAY, Payload,
-    Peer, SentMark,
+    AppliedMark, AskEnd, BoardAnswer, BoardAsk, BoardChange, BoardClaim, BoardCopy, BoardFrame,
+    BoardOutcome, BoardTasks, Frame, HostMember, HostMembers, MAX_FRAME_BYTES,
+    MAX_FRAMES_UNDER_WAY, Payload, Peer, SentMark, TaskChange,
 };
 pub use grant::{Grant, GrantScope, Grants};
 pub use id::{

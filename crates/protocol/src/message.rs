@@ -274,6 +274,8 @@ pub enum NoticeCause {
     AnswerNeeded,
     /// A person has answered a member, or nobody has.
     Answered,
+    /// What became of a change of the board that was asked of another host.
+    Board,
     /// A cause that this version does not know.
     #[serde(untagged)]
     Other(String),
@@ -289,9 +291,12 @@ impl NoticeCause {
             | Self::DeadLetter
             | Self::AnswerNeeded
             | Self::Submission => true,
-            Self::Budget | Self::Traffic | Self::LeftFiles | Self::Answered | Self::Other(_) => {
-                false
-            }
+            Self::Budget
+            | Self::Traffic
+            | Self::LeftFiles
+            | Self::Answered
+            | Self::Board
+            | Self::Other(_) => false,
         }
     }
 }

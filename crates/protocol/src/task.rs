@@ -1,6 +1,6 @@
 //! Tasks: `tasks/task_<n>.json`, one file for each task on the board.
 
-use crate::{Incarnation, Party, TaskId, Timestamp};
+use crate::{HostId, Incarnation, Party, RequestId, TaskId, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 record! {
@@ -20,6 +20,9 @@ record! {
         def owner: Owner => "owner",
         /// The incarnation of the owner. A claim does not outlive it.
         opt owner_incarnation: Incarnation => "owner_incarnation",
+        /// The number of the last claim, counted once somebody on another host has claimed it. A claim ends
+        /// when its host is silent, and what is then still done under its number has no effect.
+        opt lease: u64 => "lease",
         /// From 0 to 10; the highest ready task is taken first.
         def priority: Priority => "priority",
         /// Who may claim it: only members of this role.
@@ -50,6 +53,10 @@ record! {
         opt owner: Party => "owner",
         /// Up to which incarnation the claims of that owner ended.
         opt owner_incarnation: Incarnation => "owner_incarnation",
+        /// The other host that it was asked for on.
+        opt host: HostId => "host",
+        /// What that host has asked for, so that it is done once.
+        opt ask: RequestId => "ask",
     }
 }
 
@@ -141,6 +148,7 @@ impl Task {
             blocked_by: Vec::new(),
             owner: Owner(None),
             owner_incarnation: None,
+            lease: None,
             priority: Priority::default(),
             role: None,
             result: None,
@@ -162,6 +170,8 @@ impl TaskHistory {
             note: None,
             owner: None,
             owner_incarnation: None,
+            host: None,
+            ask: None,
             extra: crate::Extra::new(),
         }
     }

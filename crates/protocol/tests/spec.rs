@@ -4,10 +4,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 use protocol::{
-    AppliedMark, Body, Budget, ConversationRecord, DeadLetter, EventKind, EventLine, ExitRecord,
-    Frame, Grants, Holder, JournalLine, JournalRecord, Line, LiveState, MemberStatus, Note,
-    Payload, Peer, Request, RequestFile, RequestKind, RequestStatus, Roster, SentMark,
-    SessionHeader, Submission, Task, TaskStatus, TeamLimits, TodoList, Traffic, decode_line, exit,
+    AppliedMark, BoardClaim, BoardCopy, Body, Budget, ConversationRecord, DeadLetter, EventKind,
+    EventLine, ExitRecord, Frame, Grants, Holder, JournalLine, JournalRecord, Line, LiveState,
+    MemberStatus, Note, Payload, Peer, Request, RequestFile, RequestKind, RequestStatus, Roster,
+    SentMark, SessionHeader, Submission, Task, TaskStatus, TeamLimits, TodoList, Traffic,
+    decode_line, exit,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -212,6 +213,8 @@ fn every_fence_says_what_it_holds() {
         "json sent_mark",
         "json applied_mark",
         "json peer",
+        "json board_copy",
+        "json board_claim",
         "text layout",
         "text record",
         "text line",
@@ -231,6 +234,7 @@ fn every_fence_says_what_it_holds() {
 words!(PAYLOADS, payload_kind, Payload {
     Payload::Mail { .. } => "mail",
     Payload::Members(_) => "members",
+    Payload::Board(_) => "board",
 });
 
 #[test]
@@ -245,6 +249,8 @@ fn every_kind_of_frame_and_the_marks_of_a_bridge_are_shown_and_read_as_written()
     documents::<SentMark>("json sent_mark");
     documents::<AppliedMark>("json applied_mark");
     documents::<Peer>("json peer");
+    documents::<BoardCopy>("json board_copy");
+    documents::<BoardClaim>("json board_claim");
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod change;
 mod claim;
 mod cycle;
 mod edges;
+mod lease;
 mod show;
 mod status;
 
@@ -29,11 +30,15 @@ pub use change::{
 };
 pub use claim::{ClaimLimit, ClaimRefusal, Claimant, claim};
 pub use edges::{CreateRefusal, Cycle, DeleteRefusal, Deleted, EdgeRefusal, NewTask};
+pub use lease::{LeaseOver, check_lease, end_lease};
 pub use show::line;
 pub use status::{StatusRefusal, UnknownStatus, parse_status, set_status};
 
 use crate::party::same_party;
-use protocol::{Actor, Incarnation, Party, Task, TaskHistory, TaskId, TaskStatus, Timestamp};
+use change::released;
+use protocol::{
+    Actor, Incarnation, Party, RequestId, Task, TaskHistory, TaskId, TaskStatus, Timestamp,
+};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -224,6 +229,24 @@ impl Board {
         let release = |task: &Task| release_dead(task, owner, up_to, why, now);
         let changed: Vec<Task> = self.tasks().filter_map(release).collect();
         changed.into_iter().map(|task| self.put(task)).collect()
+    }
+
+    /// See [`end_lease`]. Returns the released tasks.
+    pub fn end_leases(&mut self, owners: &[Party], why: &str, now: Timestamp) -> Vec<Task> {
+        let end = |task: &Task| {
+            let mut ended = owners.iter();
+            ended.find_map(|owner| end_lease(task, owner, why, now))
+        };
+        let changed: Vec<Task> = self.tasks().filter_map(end).collect();
+        changed.into_iter().map(|task| self.put(task)).collect()
+    }
+
+    /// The tasks that what another host has asked for has changed already.
+    pub fn changed_by(&self, ask: &RequestId) -> impl Iterator<Item = &Task> {
+        self.tasks().filter(move |task| {
+            let mut history = task.history.iter().rev();
+            history.any(|entry| entry.ask.as_ref() == Some(ask))
+        })
     }
 
     fn is_ready(&self, task: &Task) -> bool {

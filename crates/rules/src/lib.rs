@@ -38,8 +38,8 @@ mod submission;
 
 pub use board::{
     Board, ClaimLimit, ClaimRefusal, Claimant, CompleteRefusal, CreateRefusal, DeleteRefusal,
-    Deleted, EdgeRefusal, Edit, EditRefusal, NewTask, NoSuchTask, ReleaseRefusal, StatusRefusal,
-    UnknownStatus, parse_status,
+    Deleted, EdgeRefusal, Edit, EditRefusal, LeaseOver, NewTask, NoSuchTask, ReleaseRefusal,
+    StatusRefusal, UnknownStatus, check_lease, parse_status,
 };
 pub use call::{call_line, main_argument};
 pub use delivery::{Conversation, Delivery, judge};

@@ -30,6 +30,18 @@ fn failed(error: BoardError) -> ToolError {
     ToolError::from_error(&error)
 }
 
+/// What is said of a change that another host decides later: it is no failure.
+fn unless_queued<T>(
+    changed: Result<T, BoardError>,
+    text: impl FnOnce(T) -> String,
+) -> Result<String, ToolError> {
+    match changed {
+        Ok(done) => Ok(text(done)),
+        Err(queued @ BoardError::Queued { .. }) => Ok(queued.to_string()),
+        Err(error) => Err(failed(error)),
+    }
+}
+
 fn pretty(value: &Value) -> String {
     format!("{value:#}")
 }

@@ -14,11 +14,16 @@
 //! A claim is a lease: the file names the incarnation that claimed it. A process that finds that
 //! incarnation ended calls [`release_all`].
 //!
+//! If the board is at home on another host, what is read is a copy, and every change is asked of the home
+//! (`elsewhere.rs`), which makes it by the same rules, once (`decide.rs`).
+//!
 //! **Invariant:** a file that is not a valid task affects only what depends on it: it blocks the tasks that
 //! wait for it, and deletions, because it may wait for the deleted task.
 
 mod claim;
 mod create;
+mod decide;
+mod elsewhere;
 mod error;
 mod locked;
 #[cfg(test)]
@@ -26,11 +31,14 @@ mod tests;
 mod update;
 mod view;
 
-pub use claim::{claim, claim_next, release_all, release_all_of, resume_claim};
+pub use claim::{claim, claim_next, end_leases, release_all, release_all_of, resume_claim};
 pub use create::{create, delete};
+pub use decide::decide;
+pub use elsewhere::{describe_copy, give_back_late_claim, is_home_reachable};
 pub use error::BoardError;
 pub use update::{
-    Update, add_blocked_by, complete, edit, release, remove_blocked_by, set_status, update,
+    Update, add_blocked_by, complete, complete_merged, edit, give_back, release, remove_blocked_by,
+    set_status, update,
 };
 pub use view::{BoardView, MissingRole, get, list, missing_roles, unfinished};
 
@@ -60,12 +68,13 @@ impl Worker {
     }
 
     /// The claimant for the rules, which find on the board what it is busy with.
-    fn claimant(&self, limit: ClaimLimit) -> Claimant {
+    fn claimant(&self, limit: ClaimLimit, is_elsewhere: bool) -> Claimant {
         Claimant {
             actor: self.me.clone(),
             role: self.role.clone(),
             limit,
             busy_with: None,
+            is_elsewhere,
         }
     }
 }

@@ -21,8 +21,9 @@ mod requests;
 
 pub use board::{
     BoardError, BoardView, MissingRole, Update, Worker, add_blocked_by, claim, claim_next,
-    complete, create, delete, edit, get, list, missing_roles, release, release_all, release_all_of,
-    remove_blocked_by, resume_claim, set_status, unfinished, update,
+    complete, complete_merged, create, decide, delete, describe_copy, edit, end_leases, get,
+    give_back, give_back_late_claim, is_home_reachable, list, missing_roles, release, release_all,
+    release_all_of, remove_blocked_by, resume_claim, set_status, unfinished, update,
 };
 pub use drain::{DrainError, DrainedMail};
 pub use event_recovery::{LoggedMail, pending_events, recently_logged};

@@ -1,8 +1,10 @@
 //! Task files: numbered once, changed under the board's lock, replaced whole.
 
 mod cache;
+mod elsewhere;
 
 pub(crate) use cache::TaskCache;
+pub use elsewhere::BoardPlace;
 
 use crate::error::PathError;
 use crate::events::pending::{PendingEvents, task_events};
@@ -44,19 +46,26 @@ pub struct LockedBoard<'a> {
 }
 
 impl TeamDir {
-    /// The task `id` as it is now.
+    /// The task `id` as it is now, or as it was when the copy of it came.
     pub fn task(&self, id: TaskId) -> Result<Arc<Task>, TaskError> {
-        let task = self.tasks.get(&self.layout, id)?;
+        let (cache, folder) = self.readable_board();
+        cache.get(&folder, id)?.ok_or(TaskError::Unknown(id))
+    }
+
+    /// The task `id` of the board that is at home here.
+    pub(crate) fn own_task(&self, id: TaskId) -> Result<Arc<Task>, TaskError> {
+        let task = self.tasks.get(&self.layout.tasks_dir(), id)?;
         task.ok_or(TaskError::Unknown(id))
     }
 
     /// All tasks by number, and an error for each file that is none. Files that have not changed
     /// since this process read them are not read again.
     pub fn tasks(&self) -> Result<Vec<Result<Arc<Task>, TaskError>>, PathError> {
-        self.tasks.all(&self.layout)
+        let (cache, folder) = self.readable_board();
+        cache.all(&folder)
     }
 
-    /// Takes the board's lock, to change tasks.
+    /// Takes the board's lock, to change tasks of the board that is at home here.
     pub fn lock_board(&self) -> Result<LockedBoard<'_>, LockError> {
         let path = self.layout.tasks_lock();
         let lock = PendingEvents::acquire(self, path, |noted| self.task_events_after(noted))?;
@@ -67,7 +76,7 @@ impl TeamDir {
 impl LockedBoard<'_> {
     /// The task `id`.
     pub fn get(&self, id: TaskId) -> Result<Arc<Task>, TaskError> {
-        self.team.task(id)
+        self.team.own_task(id)
     }
 
     /// All tasks by number. A file that is no task is an error.
@@ -77,7 +86,7 @@ impl LockedBoard<'_> {
 
     /// All tasks by number, and an error for each file that is none.
     pub fn list(&self) -> Result<Vec<Result<Arc<Task>, TaskError>>, PathError> {
-        self.team.tasks()
+        self.team.tasks.all(&self.team.layout.tasks_dir())
     }
 
     /// Stores a new task under a number no task ever had. `make` gets the number.
@@ -220,10 +229,13 @@ fn encode(task: &Task) -> Vec<u8> {
 }
 
 fn ids(layout: &Layout) -> Result<Vec<TaskId>, PathError> {
-    let dir = layout.tasks_dir();
-    let fail = |error| PathError::new("list", &dir, error);
+    ids_in(&layout.tasks_dir())
+}
+
+fn ids_in(dir: &Path) -> Result<Vec<TaskId>, PathError> {
+    let fail = |error| PathError::new("list", dir, error);
     let mut ids = Vec::new();
-    for entry in files::list(&dir).map_err(fail)? {
+    for entry in files::list(dir).map_err(fail)? {
         let name = entry.map_err(fail)?.file_name();
         ids.extend(name.to_str().and_then(Layout::task_id));
     }

@@ -103,6 +103,10 @@ impl TeamDir {
     ) -> Result<(), TeamFileError> {
         create_dir(&self.layout.bridge_peer_dir(host))?;
         let path = self.layout.applied_mark(host);
+        if self.options.durability == Durability::ProcessDeath {
+            let bytes = serde_json::to_vec(mark).expect("text keys encode");
+            return Ok(atomic::exchange(&path, &bytes)?);
+        }
         team_files::put(&path, mark, self.options.durability)?;
         Ok(atomic::sync_parent(&path, self.options.durability)?)
     }

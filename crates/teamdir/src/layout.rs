@@ -103,7 +103,54 @@ impl Layout {
 
     /// The file of one task.
     pub fn task(&self, id: TaskId) -> PathBuf {
-        self.tasks_dir().join(format!("task_{id}.json"))
+        Self::task_in(&self.tasks_dir(), id)
+    }
+
+    /// The file of one task in the folder of a board.
+    pub(crate) fn task_in(folder: &Path, id: TaskId) -> PathBuf {
+        folder.join(format!("task_{id}.json"))
+    }
+
+    /// What this host keeps of a board that is at home on another one.
+    pub fn board_dir(&self) -> PathBuf {
+        self.root.join("board")
+    }
+
+    /// Of whose board there is a copy.
+    pub fn board_copy(&self) -> PathBuf {
+        self.board_dir().join("copy.json")
+    }
+
+    /// The copies of the tasks.
+    pub fn board_copy_tasks(&self) -> PathBuf {
+        self.board_dir().join("tasks")
+    }
+
+    /// What is asked of the home of the board.
+    pub fn asks_dir(&self) -> PathBuf {
+        self.board_dir().join("asks")
+    }
+
+    pub(crate) fn ask(&self, id: &RequestId) -> PathBuf {
+        self.asks_dir().join(format!("{id}.json"))
+    }
+
+    /// An ask that is in the outbox.
+    pub(crate) fn sent_ask(&self, id: &RequestId) -> PathBuf {
+        self.asks_dir().join(format!("{id}.sent"))
+    }
+
+    pub(crate) fn ask_end(&self, id: &RequestId) -> PathBuf {
+        self.asks_dir().join(format!("{id}.end"))
+    }
+
+    pub(crate) fn claims_dir(&self) -> PathBuf {
+        self.board_dir().join("claims")
+    }
+
+    /// A claim of somebody on this host.
+    pub(crate) fn claim(&self, id: TaskId) -> PathBuf {
+        Self::task_in(&self.claims_dir(), id)
     }
 
     /// The number in the name of a task's file.
@@ -283,6 +330,11 @@ impl Layout {
     /// What people are shown of that host.
     pub fn peer(&self, host: &HostId) -> PathBuf {
         self.bridge_peer_dir(host).join("peer.json")
+    }
+
+    /// How the last ask of a host about the board was decided.
+    pub(crate) fn decided(&self, host: &HostId) -> PathBuf {
+        self.bridge_peer_dir(host).join("decided.json")
     }
 
     /// The budget for models and what was spent.

@@ -59,7 +59,7 @@ pub use watch::{
     Changes, FolderWatch, MAX_SLEEP, POLL_INTERVAL, PollReason, WatchChoice, WatchMode, Watcher,
 };
 
-pub use board::{LockedBoard, TaskError};
+pub use board::{BoardPlace, LockedBoard, TaskError};
 pub use bridge::{BridgeGuard, Outbox, OutboxError};
 pub use events::{EventPosition, EventReader};
 pub use grants::GrantsReader;

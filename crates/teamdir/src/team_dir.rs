@@ -68,6 +68,8 @@ pub struct TeamDir {
     pub(crate) options: Options,
     pub(crate) cache: Arc<RosterCache>,
     pub(crate) tasks: Arc<TaskCache>,
+    /// Of a board that is at home on another host.
+    pub(crate) copied_tasks: Arc<TaskCache>,
     pub(crate) writers: Arc<InboxWriters>,
     /// The person whom this process acts for, which its events say.
     pub(crate) person: Option<Arc<str>>,
@@ -167,6 +169,7 @@ impl TeamDir {
             options,
             cache: Arc::default(),
             tasks: Arc::default(),
+            copied_tasks: Arc::default(),
             writers: Arc::default(),
             person: None,
         };

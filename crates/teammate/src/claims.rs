@@ -3,9 +3,12 @@
 use crate::machine::TaskState;
 use member::MemberRuntime;
 use protocol::UserMessage;
-use protocol::{Incarnation, Party, Recipient, SubmissionStatus, Task, TaskId, TaskStatus};
+use protocol::{
+    Incarnation, Party, Recipient, SubmissionStatus, Task, TaskId, TaskStatus, Timestamp,
+};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use team::{Actor, BoardError, Worker};
+use teamdir::BoardPlace;
 use tracing::{info, warn};
 
 /// Claims and returns tasks for a teammate. Clones share their state.
@@ -25,6 +28,8 @@ struct State {
     is_allowed: bool,
     /// The last task whose text this process gave the model.
     told: Option<TaskId>,
+    /// The copy of a board on another host by which there was nothing to claim when its home was asked.
+    in_vain: Option<Timestamp>,
 }
 
 impl Claims {
@@ -33,6 +38,7 @@ impl Claims {
             outcome_requested: None,
             is_allowed: true,
             told: None,
+            in_vain: None,
         };
         Self {
             background: background.clone(),
@@ -123,6 +129,9 @@ impl Claims {
         if !self.is_enabled() {
             return TaskState::Nothing;
         }
+        if self.is_asked_in_vain() || !team::is_home_reachable(self.runtime.team()) {
+            return TaskState::Nothing;
+        }
         let board = team::list(self.runtime.team());
         let is_available = board.is_ok_and(|list| {
             let (me, role) = (&self.worker.me.party, &self.worker.role);
@@ -152,11 +161,19 @@ impl Claims {
     }
 
     fn claim(&self) -> Option<UserMessage> {
-        let claimed = if self.is_enabled() {
+        let copy = self.copy();
+        if self.is_enabled() && !team::is_home_reachable(self.runtime.team()) {
+            // It is asked when it can be, which changes the copy.
+            return None;
+        }
+        let claimed = if self.is_enabled() && !self.is_asked_in_vain() {
             team::claim_next(self.runtime.team(), &self.worker)
         } else {
             Ok(None)
         };
+        if !matches!(claimed, Ok(Some(_))) {
+            self.lock().in_vain = copy;
+        }
         match claimed {
             Ok(task) => {
                 self.runtime.set_task(task.as_ref().map(|task| task.id));
@@ -173,11 +190,26 @@ impl Claims {
         }
     }
 
+    /// The copy of the board, if it is at home on another host.
+    fn copy(&self) -> Option<Timestamp> {
+        let team = self.runtime.team();
+        match team.board_place() {
+            Ok(BoardPlace::On(_)) => team.board_copy().ok().flatten().map(|copy| copy.at),
+            Ok(BoardPlace::Here) | Err(_) => None,
+        }
+    }
+
+    /// Whether the home of the board was asked for a task, and has told nothing new since.
+    fn is_asked_in_vain(&self) -> bool {
+        let in_vain = self.lock().in_vain;
+        in_vain.is_some() && in_vain == self.copy()
+    }
+
     /// Returns the held task to the board, for anybody.
     pub(crate) fn release(&self, reason: &str) {
         self.lock().outcome_requested = None;
         self.release_with(reason, |task| {
-            team::release(self.runtime.team(), &self.worker.me, task.id, reason).map(|_| ())
+            team::give_back(self.runtime.team(), &self.worker.me, task.id, reason)
         });
     }
 

@@ -74,11 +74,21 @@ pub(crate) fn owners(runtime: &MemberRuntime) -> Owners {
     let Ok(list) = team::list(runtime.team()) else {
         return owners;
     };
+    let Ok(roster) = runtime.team().roster() else {
+        return owners;
+    };
     let mut known: Vec<Recipient> = Vec::new();
     for task in list.board.tasks() {
         let Some(Party::Member(name)) = &task.owner.0 else {
             continue;
         };
+        if roster
+            .member(name)
+            .is_some_and(|member| member.host.is_some())
+        {
+            // The lease of a claim on another host is up to the bridge.
+            continue;
+        }
         let owner = Recipient::Member(name.clone());
         let in_progress = task.status == protocol::TaskStatus::InProgress;
         if !in_progress || owner == *runtime.owner() || known.contains(&owner) {

@@ -12,6 +12,7 @@ use teamdir::TeamDir;
 
 pub(super) fn show(team: &TeamDir, args: &Args, command: &Graph) -> Result<(), Failure> {
     let listed = team::list(team)?;
+    super::show::note_copy(team, args);
     for error in &listed.broken {
         args.note(&format!("warning: {error}"));
     }

@@ -16,6 +16,7 @@ use terminal_text::{clean, one_line};
 
 pub(super) fn list(team: &TeamDir, args: &Args, command: &typed::List) -> Result<(), Failure> {
     let listed = team::list(team)?;
+    note_copy(team, args);
     for error in &listed.broken {
         args.note(&format!("warning: {error}"));
     }
@@ -42,6 +43,13 @@ pub(super) fn list(team: &TeamDir, args: &Args, command: &typed::List) -> Result
     print(&lines.collect::<Vec<String>>().join("\n"))
 }
 
+/// Says whose board this is, if it is a copy.
+pub(super) fn note_copy(team: &TeamDir, args: &Args) {
+    if let Some(copy) = team::describe_copy(team) {
+        args.note(&one_line(&copy));
+    }
+}
+
 /// That nobody has a role, and the command that changes it.
 pub(crate) fn missing_role(missing: &MissingRole) -> String {
     let role = shell_word(&missing.role);
@@ -51,6 +59,7 @@ pub(crate) fn missing_role(missing: &MissingRole) -> String {
 pub(super) fn show(team: &TeamDir, args: &Args, command: &typed::Show) -> Result<(), Failure> {
     let task = team::get(team, command.id);
     let task = task.map_err(|error| failure(&error, Some(command.id)))?;
+    note_copy(team, args);
     if args.json {
         return print_json(&json!(task));
     }

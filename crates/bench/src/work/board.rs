@@ -58,6 +58,7 @@ pub(super) fn claim(args: &Args, work: &Claim) -> anyhow::Result<()> {
         role: String::new(),
         limit: ClaimLimit::Many,
         busy_with: None,
+        is_elsewhere: false,
     };
     for id in (1..=tasks).map(TaskId) {
         let locked = team.lock_board()?;

@@ -78,6 +78,10 @@ fn size_about(frame: &Frame) -> usize {
             content.map_or(512, |text| 512 + text.len())
         }
         protocol::Payload::Members(said) => 512 + 256 * said.members.len(),
+        protocol::Payload::Board(said) => {
+            let encoded = serde_json::to_vec(said).map_or(0, |bytes| bytes.len());
+            512 + encoded
+        }
     }
 }
 

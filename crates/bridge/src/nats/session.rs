@@ -137,6 +137,7 @@ impl<'a> Session<'a> {
             session.contacts.entry(host).or_default();
         }
         session.look_at_stream().await?;
+        session.core.set_listening(true);
         Ok(session)
     }
 

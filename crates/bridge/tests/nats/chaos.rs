@@ -1,9 +1,11 @@
 //! Three hosts with four members each and a cluster of three servers, while bridges, servers and members are
-//! killed and links are cut: each message is in its recipient's journal once, in the order of its sender.
+//! killed and links are cut: each message is in its recipient's journal once, in the order of its sender, and each
+//! task is completed once.
 //!
 //! `scripts/chaos --hosts 3 --minutes 5` runs it for longer.
 
 use crate::network::{Link, Network};
+use crate::work::{Work, reap};
 use crate::world::{Host, LIMIT, Way, own_process};
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -22,6 +24,10 @@ const BETWEEN: Duration = Duration::from_millis(700);
 const SETTLE: Duration = Duration::from_secs(180);
 const HOSTS: [&str; 3] = ["laptop", "gpu1", "gpu2"];
 const MEMBERS_EACH: usize = 4;
+/// How many seconds a host may be silent until its claims end.
+const LEASE: u64 = 3;
+/// The time between two new tasks.
+const BETWEEN_TASKS: Duration = Duration::from_millis(100);
 
 /// What was done, for the report.
 #[derive(Debug, Default)]
@@ -39,6 +45,10 @@ struct World {
     ways: Vec<Way>,
     /// The processes of the members, in the order of their names.
     members: Vec<Worker>,
+    /// How often each of them was started.
+    incarnations: Vec<u64>,
+    /// How many tasks the first host has created.
+    tasks: usize,
     network: Option<Network>,
     /// How many messages each has sent to each.
     sent: BTreeMap<(usize, usize), usize>,
@@ -67,6 +77,7 @@ impl World {
             .collect();
         let ways = (0..3).map(|host| Way {
             address: addresses.join(","),
+            lease: Some(LEASE),
             wrapper: match &network {
                 Some(network) => network.wrapper(host),
                 None => Vec::new(),
@@ -84,6 +95,8 @@ impl World {
             hosts: hosts.collect(),
             ways: ways.collect(),
             members: Vec::new(),
+            incarnations: vec![1; HOSTS.len() * MEMBERS_EACH],
+            tasks: 0,
             network,
             sent: BTreeMap::new(),
             faults: Faults::default(),
@@ -110,6 +123,10 @@ impl World {
         let team = self.hosts[member / MEMBERS_EACH].team.workspace();
         command.env("TEST_MEMBER_TEAM", team);
         command.env("TEST_MEMBER_NAME", name(member));
+        command.env(
+            "TEST_MEMBER_INCARNATION",
+            self.incarnations[member].to_string(),
+        );
         Worker::spawn(command.stderr(Stdio::null())).unwrap()
     }
 
@@ -121,6 +138,16 @@ impl World {
         let text = format!("{from} {count}");
         *count += 1;
         self.hosts[from / MEMBERS_EACH].send(&name(from), &name(to), &text);
+    }
+
+    /// One task for anybody, at its home.
+    fn create_task(&mut self) {
+        let new = rules::NewTask {
+            subject: format!("task {}", self.tasks),
+            ..rules::NewTask::default()
+        };
+        team::create(&self.hosts[0].team, &protocol::Actor::user(), &new).unwrap();
+        self.tasks += 1;
     }
 
     fn fault(&mut self, rng: &mut Rng) {
@@ -141,6 +168,9 @@ impl World {
                 self.faults.members += 1;
                 let member = rng.below(self.members.len() as u64) as usize;
                 self.members[member].kill9();
+                let host = &self.hosts[member / MEMBERS_EACH];
+                reap(host, &name(member), self.incarnations[member]);
+                self.incarnations[member] += 1;
                 self.members[member] = self.start_member(member);
             }
             number => {
@@ -185,9 +215,13 @@ impl World {
     fn journal(&self, member: usize) -> BTreeMap<usize, Vec<usize>> {
         let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for text in self.hosts[member / MEMBERS_EACH].journal(&name(member)) {
-            let (from, count) = text.split_once(' ').expect(&text);
-            let counts = found.entry(from.parse().unwrap()).or_default();
-            counts.push(count.parse().unwrap());
+            // The rest are notices about the board.
+            let Some((from, count)) = text.split_once(' ') else {
+                continue;
+            };
+            if let (Ok(from), Ok(count)) = (from.parse(), count.parse()) {
+                found.entry(from).or_default().push(count);
+            }
         }
         found
     }
@@ -257,8 +291,13 @@ fn three_hosts_lose_and_double_nothing_whatever_is_killed_or_cut() {
     let mut rng = Rng::new(seed);
     let until = Instant::now() + Duration::from_secs(seconds);
     let mut next_fault = Instant::now() + BETWEEN;
+    let mut next_task = Instant::now();
     while Instant::now() < until {
         world.send(&mut rng);
+        if Instant::now() >= next_task {
+            world.create_task();
+            next_task = Instant::now() + BETWEEN_TASKS;
+        }
         if Instant::now() >= next_fault {
             world.fault(&mut rng);
             next_fault = Instant::now() + BETWEEN;
@@ -269,11 +308,15 @@ fn three_hosts_lose_and_double_nothing_whatever_is_killed_or_cut() {
     world.heal();
     let sum: usize = world.sent.values().sum();
     let settled = try_wait_for(SETTLE, || (world.arrived() >= sum).then_some(()));
+    let done = || (!Work::of(&world.hosts, world.tasks).is_wrong()).then_some(());
+    let all_done = try_wait_for(SETTLE, done);
+    let work = Work::of(&world.hosts, world.tasks);
+    let _ = writeln!(io::stderr(), "chaos of hosts: {work:?}");
     let wrong = world.ledger();
     let said: Vec<String> = world.hosts.iter().map(Host::errors).collect();
     assert!(
-        settled.is_some() && wrong.is_empty(),
-        "{wrong}{}",
+        settled.is_some() && wrong.is_empty() && all_done.is_some(),
+        "{wrong}{work:?}\n{}",
         said.join("\n")
     );
 }

@@ -1,6 +1,7 @@
 //! A broker that has no room: nothing is lost, and it goes on when there is room.
 
 use crate::world::{Host, LIMIT, PASSWORD, USER, Way, link, server, wait_for_inbox};
+use std::io::Write as _;
 use test_support::{NatsConfig, NatsServer, wait_until};
 
 /// More than the broker has room for.
@@ -47,6 +48,59 @@ fn the_room_that_the_broker_may_use_is_full() {
     let expected = fill(&laptop, &mut gpu);
     server.kill9();
     server.configure(&NatsConfig::with_user(USER, PASSWORD));
+    server.restart();
+    finish(&laptop, &mut gpu, &server, &expected);
+}
+
+/// A file system of its own for the broker, which goes with this.
+struct SmallDisk(std::path::PathBuf);
+
+impl SmallDisk {
+    fn new(place: &std::path::Path) -> Option<Self> {
+        std::fs::create_dir_all(place).unwrap();
+        let disk = Self(place.to_owned());
+        disk.mount("size=2m", &["-t", "tmpfs", "tmpfs"])
+            .then_some(disk)
+    }
+
+    fn mount(&self, options: &str, words: &[&str]) -> bool {
+        let mut command = std::process::Command::new("mount");
+        command.args(["-o", options]).args(words).arg(&self.0);
+        let output = command.output();
+        output.is_ok_and(|output| output.status.success())
+    }
+
+    fn grow(&self) {
+        assert!(self.mount("remount,size=64m", &[]));
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let mut command = std::process::Command::new("umount");
+        let _ = command.arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn the_disk_of_the_broker_is_full() {
+    let place = tempfile::tempdir().unwrap();
+    let test = "the_disk_of_the_broker_is_full";
+    let folder = place.path().join("nats");
+    let Some(disk) = SmallDisk::new(&folder) else {
+        let _ = writeln!(
+            std::io::stderr(),
+            "{test} was left out: only root may mount"
+        );
+        return;
+    };
+    let Some(mut server) = server(&folder, test, "") else {
+        return;
+    };
+    let (laptop, mut gpu) = link(place.path(), &Way::to(&server));
+    let expected = fill(&laptop, &mut gpu);
+    server.kill9();
+    disk.grow();
     server.restart();
     finish(&laptop, &mut gpu, &server, &expected);
 }

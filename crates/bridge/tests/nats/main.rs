@@ -7,6 +7,7 @@ mod cluster;
 mod full;
 mod login;
 mod network;
+mod work;
 mod world;
 
 use async_nats::jetstream::message::PublishMessage;

@@ -1,9 +1,12 @@
 //! Hosts that are folders, with bridges and members that are processes of their own, and real servers of NATS.
 
+use crate::work::work;
 use async_nats::jetstream::{self, Context};
 use bridge::Core;
 use bridge::nats::{Settings, run};
-use protocol::{AgentName, HostId, JournalLine, JournalRecord, JsonLine, Line, Member, Recipient};
+use protocol::{
+    AgentName, HostId, Incarnation, JournalLine, JournalRecord, JsonLine, Line, Member, Recipient,
+};
 use serde_json::json;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -28,6 +31,9 @@ fn bridge_process() {
     let team = TeamDir::open(Path::new(&place), options()).unwrap();
     let me = host(&set("TEST_BRIDGE_NAME"));
     let mut core = Core::open(&team, Some(&me), &me).unwrap();
+    if let Ok(seconds) = std::env::var("TEST_BRIDGE_LEASE") {
+        core.set_lease(Duration::from_secs(seconds.parse().unwrap()));
+    }
     let mut settings = Settings::new(set("TEST_BRIDGE_ADDRESS").parse().unwrap());
     settings.duplicate_window = WINDOW;
     settings.lead = (me.as_str() != "laptop").then(|| host("laptop"));
@@ -45,6 +51,12 @@ fn member_process() {
     };
     let team = TeamDir::open(Path::new(&place), options()).unwrap();
     let me: Recipient = std::env::var("TEST_MEMBER_NAME").unwrap().parse().unwrap();
+    if let (Ok(incarnation), Recipient::Member(name)) =
+        (std::env::var("TEST_MEMBER_INCARNATION"), me.clone())
+    {
+        let incarnation = Incarnation(incarnation.parse().unwrap());
+        std::thread::spawn(move || work(Path::new(&place), &name, incarnation));
+    }
     let mut session = MemberSession::open(&team, &me, WatchChoice::Auto).unwrap();
     loop {
         session.next(None).unwrap();
@@ -76,6 +88,8 @@ pub(crate) struct Way {
     pub(crate) address: String,
     pub(crate) credentials: Option<PathBuf>,
     pub(crate) root_certificates: Option<PathBuf>,
+    /// How many seconds a host may be silent until its claims end.
+    pub(crate) lease: Option<u64>,
     /// The command that runs the bridge, such as `ip netns exec NAME`.
     pub(crate) wrapper: Vec<String>,
 }
@@ -138,6 +152,9 @@ impl Host {
         command.env("TEST_BRIDGE_TEAM", self.team.workspace());
         command.env("TEST_BRIDGE_NAME", self.name);
         command.env("TEST_BRIDGE_ADDRESS", &way.address);
+        if let Some(seconds) = way.lease {
+            command.env("TEST_BRIDGE_LEASE", seconds.to_string());
+        }
         if let Some(path) = &way.credentials {
             command.env("TEST_BRIDGE_CREDENTIALS", path);
         }

@@ -11,7 +11,9 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use teamdir::{LogFile, PathError, RequestError, StaleFileKind, TaskError, TeamDir, TeamFileError};
+use teamdir::{
+    BoardPlace, LogFile, PathError, RequestError, StaleFileKind, TaskError, TeamDir, TeamFileError,
+};
 
 /// The permissions that the owner needs.
 const FOLDER_MODE: u32 = 0o700;
@@ -340,6 +342,10 @@ fn damaged_journal(team: &TeamDir, owner: &Recipient) -> Result<Option<Finding>,
 }
 
 fn tasks(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
+    if !matches!(team.board_place(), Ok(BoardPlace::Here)) {
+        // A copy is mended by its home.
+        return Ok(Vec::new());
+    }
     let broken = team.tasks()?.into_iter().filter_map(Result::err);
     let found = broken.filter_map(|error| match &error {
         TaskError::Invalid { path, .. } => {

@@ -319,6 +319,8 @@ fn history() -> impl Strategy<Value = TaskHistory> {
                 note,
                 owner,
                 owner_incarnation,
+                host: None,
+                ask: None,
                 extra,
             }
         },
@@ -351,6 +353,7 @@ pub(crate) fn task() -> impl Strategy<Value = Task> {
             blocked_by,
             owner: Owner(owner),
             owner_incarnation,
+            lease: None,
             priority,
             role,
             result,

@@ -187,7 +187,7 @@ pub fn edit(task: &Task, by: &Actor, change: &Edit, now: Timestamp) -> Result<Ta
     Ok(changed)
 }
 
-fn released(task: &Task, by: &Party, why: &str, now: Timestamp) -> Task {
+pub(super) fn released(task: &Task, by: &Party, why: &str, now: Timestamp) -> Task {
     let mut changed = task.clone();
     changed.status = TaskStatus::Pending;
     changed.owner = Owner(None);

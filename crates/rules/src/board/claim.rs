@@ -14,6 +14,8 @@ pub struct Claimant {
     pub limit: ClaimLimit,
     /// Another task that the claimant has in progress. A member is one process, so the caller knows it.
     pub busy_with: Option<TaskId>,
+    /// Whether it is on another host, so that the claim gets a number.
+    pub is_elsewhere: bool,
 }
 
 /// How many tasks an owner may have in progress.
@@ -96,6 +98,9 @@ pub fn claim(
     changed.status = TaskStatus::InProgress;
     changed.owner = Owner(Some(party.clone()));
     changed.owner_incarnation = claimant.actor.incarnation;
+    if claimant.is_elsewhere || task.lease.is_some() {
+        changed.lease = Some(task.lease.unwrap_or(0).saturating_add(1));
+    }
     log(&mut changed, party, CLAIMED, None, now);
     Ok(changed)
 }

@@ -31,6 +31,7 @@ fn claimant(name: &str) -> Claimant {
         role: "coder".to_owned(),
         limit: ClaimLimit::One,
         busy_with: None,
+        is_elsewhere: false,
     }
 }
 

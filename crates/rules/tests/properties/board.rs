@@ -68,6 +68,7 @@ fn apply(board: &mut Board, command: &Command, by: &Actor) -> Option<Vec<Task>> 
         role: String::new(),
         limit: ClaimLimit::One,
         busy_with: None,
+        is_elsewhere: false,
     };
     let one = |task: Task| vec![task];
     match command {
@@ -144,6 +145,7 @@ fn check_board(board: &Board) -> Result<(), TestCaseError> {
             role: String::new(),
             limit: ClaimLimit::Many,
             busy_with: None,
+            is_elsewhere: false,
         };
         if let Some(next) = board.next_for(&claimant.actor.party, "") {
             let claimed = board

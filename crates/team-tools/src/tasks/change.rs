@@ -1,6 +1,6 @@
 //! Creating, changing and claiming tasks.
 
-use super::{args, failed, ids};
+use super::{args, failed, ids, unless_queued};
 use crate::TeamContext;
 use crate::submit::SubmittedWork;
 use protocol::{Task, TaskId, TaskStatus};
@@ -8,7 +8,7 @@ use rules::{ClaimLimit, Edit, NewTask, parse_status};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use team::Update;
+use team::{BoardError, Update};
 use tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
 /// Creates a task.
@@ -189,9 +189,11 @@ impl Tool for TaskCreate {
         let (tasks, is_list) = args.into_tasks()?;
         let created = self.context.blocking(move |context| {
             let mut created: Vec<TaskId> = Vec::new();
+            let mut queued = None;
             for new in &tasks {
                 match team::create(&context.team, &context.me, new) {
                     Ok(task) => created.push(task.id),
+                    Err(error @ BoardError::Queued { .. }) => queued = Some(error.to_string()),
                     Err(error) if created.is_empty() => return Err(failed(error)),
                     // What is there stays there, and the model must not create it again.
                     Err(error) => {
@@ -203,9 +205,13 @@ impl Tool for TaskCreate {
                     }
                 }
             }
-            Ok(created)
+            Ok((created, queued))
         });
-        let created = created.await?;
+        let (created, queued) = created.await?;
+        if let Some(queued) = queued {
+            let shown = json!({"ids": created, "others": queued});
+            return Ok(ToolOutput::ok(shown.to_string()));
+        }
         let shown = match created.as_slice() {
             [id] if !is_list => json!({"id": id}),
             ids => json!({"ids": ids}),
@@ -233,7 +239,7 @@ impl Tool for TaskUpdate {
             }
             let worker = context.worker();
             let updated = team::update(&context.team, &worker, id, &update);
-            Ok(describe(context, &updated.map_err(failed)?))
+            unless_queued(updated, |task| describe(context, &task))
         });
         Ok(ToolOutput::ok(updated.await?))
     }
@@ -311,7 +317,9 @@ fn submit_first(
     };
     if rest != Update::default() {
         let worker = context.worker();
-        team::update(&context.team, &worker, id, &rest).map_err(failed)?;
+        unless_queued(team::update(&context.team, &worker, id, &rest), |_| {
+            String::new()
+        })?;
     }
     Ok(Some(submitted.text(Some(id))))
 }

@@ -69,7 +69,14 @@ impl Tool for TaskList {
         let listed = self.context.blocking(move |context| {
             let view = team::list(&context.team);
             let view = view.map_err(|error| ToolError::from_error(&error))?;
-            Ok(lines(&view, status))
+            let lines = lines(&view, status);
+            Ok(match team::is_home_reachable(&context.team) {
+                true => lines,
+                false => {
+                    let copy = team::describe_copy(&context.team).unwrap_or_default();
+                    format!("({copy})\n{lines}")
+                }
+            })
         });
         Ok(ToolOutput::ok(listed.await?))
     }

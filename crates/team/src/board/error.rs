@@ -1,11 +1,11 @@
 //! Errors of the board.
 
-use protocol::TaskId;
+use protocol::{HostId, TaskId};
 use rules::{
     ClaimRefusal, CompleteRefusal, CreateRefusal, DeleteRefusal, EdgeRefusal, EditRefusal,
-    NoSuchTask, ReleaseRefusal, StatusRefusal,
+    LeaseOver, NoSuchTask, ReleaseRefusal, StatusRefusal,
 };
-use teamdir::{LockError, PathError, TaskError};
+use teamdir::{LockError, PathError, RosterError, TaskError, TeamFileError};
 
 /// Why an operation on the board failed. The texts are for people and models.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +30,28 @@ pub enum BoardError {
     /// A result for a task that is not being completed.
     #[error("task {0} was not changed: a result goes with the status completed; else use a note")]
     ResultTooEarly(TaskId),
+    #[error(transparent)]
+    Lease(#[from] LeaseOver),
+    /// The home of the board, which is another host, has refused it.
+    #[error("{reason}")]
+    RefusedThere { reason: String, is_lease_over: bool },
+    #[error(
+        "nothing was claimed: the board is at home on the host '{home}', {why}, and only that host can grant a claim"
+    )]
+    Unreachable { home: HostId, why: String },
+    /// The home of the board has not answered yet.
+    #[error(
+        "queued: the board is at home on the host '{home}', {why}; it decides when it gets this, and what it \
+         decides comes by mail"
+    )]
+    Queued { home: HostId, why: String },
+    #[error("the task is too long for another host: {bytes} bytes, where {most} are allowed")]
+    TooLong { bytes: usize, most: usize },
+    /// What is kept of a board on another host.
+    #[error(transparent)]
+    Kept(#[from] TeamFileError),
+    #[error(transparent)]
+    Roster(#[from] RosterError),
     /// A file is not a valid task.
     #[error(transparent)]
     Task(TaskError),
@@ -51,8 +73,15 @@ impl BoardError {
             | Self::Create(_)
             | Self::Edge(_)
             | Self::Delete(_)
+            | Self::Lease(_)
+            | Self::RefusedThere { .. }
+            | Self::Unreachable { .. }
+            | Self::Queued { .. }
+            | Self::TooLong { .. }
             | Self::ResultTooEarly(_) => true,
-            Self::Task(_) | Self::Lock(_) | Self::File(_) => false,
+            Self::Task(_) | Self::Lock(_) | Self::File(_) | Self::Kept(_) | Self::Roster(_) => {
+                false
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The board under its lock: reads what a rule needs, and stores the result.
 
 use super::{BoardError, BoardView};
-use protocol::{Task, TaskId};
-use rules::Board;
+use protocol::{HostId, Party, RequestId, Task, TaskId};
+use rules::{Board, check_lease};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use teamdir::{LockedBoard, TaskError, TeamDir};
@@ -10,6 +10,16 @@ use teamdir::{LockedBoard, TaskError, TeamDir};
 /// The board, locked against changes by other processes.
 pub(super) struct Locked<'a> {
     pub(super) files: LockedBoard<'a>,
+    /// Who has asked for the change, if that is another host.
+    asked: Option<Asked>,
+}
+
+/// A change that another host has asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) id: RequestId,
+    pub(super) host: HostId,
+    pub(super) lease: Option<u64>,
 }
 
 type Found = BTreeMap<TaskId, Arc<Task>>;
@@ -17,7 +27,41 @@ type Found = BTreeMap<TaskId, Arc<Task>>;
 impl<'a> Locked<'a> {
     pub(super) fn take(team: &'a TeamDir) -> Result<Self, BoardError> {
         let files = team.lock_board()?;
-        Ok(Self { files })
+        Ok(Self { files, asked: None })
+    }
+
+    /// The same for a change that another host has asked for.
+    pub(super) fn for_asked(team: &'a TeamDir, asked: Asked) -> Result<Self, BoardError> {
+        let files = team.lock_board()?;
+        Ok(Self {
+            files,
+            asked: Some(asked),
+        })
+    }
+
+    /// Whether another host has asked for the change.
+    pub(super) const fn is_asked(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Refuses a change by a member of another host that does not hold the task, or not under the claim that it
+    /// names.
+    pub(super) fn check_lease(&self, task: &Task, by: &Party) -> Result<(), BoardError> {
+        match (&self.asked, by) {
+            (Some(asked), Party::Member(_)) => Ok(check_lease(task, by, asked.lease)?),
+            (Some(_) | None, _) => Ok(()),
+        }
+    }
+
+    /// Marks the lines of a task's history after the first `known` with what was asked.
+    pub(super) fn marked(&self, mut task: Task, known: usize) -> Task {
+        if let Some(asked) = &self.asked {
+            for entry in task.history.iter_mut().skip(known) {
+                entry.ask = Some(asked.id.clone());
+                entry.host = Some(asked.host.clone());
+            }
+        }
+        task
     }
 
     /// All valid tasks.
@@ -88,7 +132,9 @@ impl<'a> Locked<'a> {
     }
 
     /// Replaces a task's file, and logs the lines of its history after the first `known`.
-    pub(super) fn store(&self, task: &Task, known: usize) -> Result<(), BoardError> {
-        Ok(self.files.put(task, known)?)
+    pub(super) fn store(&self, task: Task, known: usize) -> Result<Task, BoardError> {
+        let task = self.marked(task, known);
+        self.files.put(&task, known)?;
+        Ok(task)
     }
 }

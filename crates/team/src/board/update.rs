@@ -1,9 +1,10 @@
 //! Changes one task, in one or several fields at once.
 
+use super::elsewhere;
 use super::locked::Locked;
 use super::{BoardError, Worker};
 use crate::Actor;
-use protocol::{Task, TaskId, TaskStatus, Timestamp};
+use protocol::{AgentName, BoardChange, Party, Task, TaskId, TaskStatus, Timestamp};
 use rules::{Board, ClaimLimit, Edit};
 use teamdir::{TeamDir, now};
 
@@ -35,23 +36,40 @@ pub fn update(
     if change.result.is_some() && change.status != Some(TaskStatus::Completed) {
         return Err(BoardError::ResultTooEarly(id));
     }
-    let locked = Locked::take(team)?;
+    if let Some(home) = elsewhere::home(team)? {
+        let asked = BoardChange::Update(elsewhere::task_change(id, change));
+        return home.ask_for_one(team, &worker.me, asked);
+    }
+    update_in(&Locked::take(team)?, worker, id, change)
+}
+
+pub(super) fn update_in(
+    locked: &Locked<'_>,
+    worker: &Worker,
+    id: TaskId,
+    change: &Update,
+) -> Result<Task, BoardError> {
     let mut board = match change.status {
-        Some(TaskStatus::InProgress) => for_claim(&locked, id, ClaimLimit::One)?,
+        Some(TaskStatus::InProgress) => for_claim(locked, id, ClaimLimit::One)?,
         Some(TaskStatus::Pending | TaskStatus::Completed) | None => {
             locked.reaching(id, &change.add_blocked_by)?
         }
     };
-    let known = board.get(id)?.history.len();
+    let task = board.get(id)?;
+    // A claim needs none, and a note to a task that waits for somebody neither.
+    if change.status != Some(TaskStatus::InProgress) {
+        locked.check_lease(task, worker.party())?;
+    }
+    let known = task.history.len();
     let changing = Changing {
+        is_elsewhere: locked.is_asked(),
         board: &mut board,
         worker,
         id,
         now: now(),
     };
     let task = changing.apply(change)?;
-    locked.store(&task, known)?;
-    Ok(task)
+    locked.store(task, known)
 }
 
 /// Changes the texts of a task.
@@ -108,11 +126,33 @@ pub fn set_status(
 
 /// Releases a task. The history keeps the reason.
 pub fn release(team: &TeamDir, me: &Actor, id: TaskId, why: &str) -> Result<Task, BoardError> {
-    let locked = Locked::take(team)?;
+    if let Some(home) = elsewhere::home(team)? {
+        let why = why.to_owned();
+        return home.ask_for_one(team, me, BoardChange::Release { task: id, why });
+    }
+    release_in(&Locked::take(team)?, me, id, why)
+}
+
+/// [`release`] by a process that cannot wait for another host: it is done sooner or later.
+pub fn give_back(team: &TeamDir, me: &Actor, id: TaskId, why: &str) -> Result<(), BoardError> {
+    if let Some(home) = elsewhere::home(team)? {
+        let why = why.to_owned();
+        return home.tell(team, me, BoardChange::Release { task: id, why });
+    }
+    release_in(&Locked::take(team)?, me, id, why).map(|_| ())
+}
+
+pub(super) fn release_in(
+    locked: &Locked<'_>,
+    me: &Actor,
+    id: TaskId,
+    why: &str,
+) -> Result<Task, BoardError> {
     let mut board = locked.around(id)?;
+    locked.check_lease(board.get(id)?, &me.party)?;
     let task = board.release(id, me, why, now())?;
-    locked.store(&task, task.history.len().saturating_sub(1))?;
-    Ok(task)
+    let known = task.history.len().saturating_sub(1);
+    locked.store(task, known)
 }
 
 /// Completes a task. Those that waited for it alone can be claimed at once.
@@ -122,11 +162,48 @@ pub fn complete(
     id: TaskId,
     result: Option<&str>,
 ) -> Result<Task, BoardError> {
-    let locked = Locked::take(team)?;
+    if let Some(home) = elsewhere::home(team)? {
+        let result = result.map(str::to_owned);
+        return home.ask_for_one(team, me, BoardChange::Complete { task: id, result });
+    }
+    complete_in(&Locked::take(team)?, me, id, result)
+}
+
+/// Completes a task whose work by `member` was merged. The program does that by itself; if the board is at home on
+/// another host, it asks under the claim of the member.
+pub fn complete_merged(
+    team: &TeamDir,
+    member: &AgentName,
+    id: TaskId,
+    result: Option<&str>,
+) -> Result<(), BoardError> {
+    let Some(home) = elsewhere::home(team)? else {
+        let program = Actor {
+            party: Party::System,
+            incarnation: None,
+        };
+        return complete_in(&Locked::take(team)?, &program, id, result).map(|_| ());
+    };
+    let claim = team.board_claim(id)?;
+    let me = Actor {
+        party: Party::Member(member.clone()),
+        incarnation: claim.and_then(|claim| claim.owner_incarnation),
+    };
+    let result = result.map(str::to_owned);
+    home.tell(team, &me, BoardChange::Complete { task: id, result })
+}
+
+pub(super) fn complete_in(
+    locked: &Locked<'_>,
+    me: &Actor,
+    id: TaskId,
+    result: Option<&str>,
+) -> Result<Task, BoardError> {
     let mut board = locked.around(id)?;
+    locked.check_lease(board.get(id)?, &me.party)?;
     let task = board.complete(id, me, result, now())?;
-    locked.store(&task, task.history.len().saturating_sub(1))?;
-    Ok(task)
+    let known = task.history.len().saturating_sub(1);
+    locked.store(task, known)
 }
 
 /// What the claim rule needs: whether an actor is busy depends on all tasks.
@@ -157,6 +234,7 @@ struct Changing<'a> {
     board: &'a mut Board,
     worker: &'a Worker,
     id: TaskId,
+    is_elsewhere: bool,
     now: Timestamp,
 }
 
@@ -179,7 +257,7 @@ impl Changing<'_> {
         match status {
             None | Some(TaskStatus::Pending) => {}
             Some(TaskStatus::InProgress) => {
-                let claimant = self.worker.claimant(ClaimLimit::One);
+                let claimant = self.worker.claimant(ClaimLimit::One, self.is_elsewhere);
                 self.board.claim(self.id, &claimant, self.now)?;
             }
             Some(TaskStatus::Completed) => {

@@ -7,7 +7,7 @@ use rules::Board;
 use std::fmt;
 use std::io::ErrorKind;
 use std::sync::Arc;
-use teamdir::{PathError, RosterError, TaskError, TeamDir};
+use teamdir::{BoardPlace, PathError, RosterError, TaskError, TeamDir};
 
 /// The board, read without a lock.
 #[derive(Debug, Default)]
@@ -117,5 +117,15 @@ pub fn unfinished(team: &TeamDir, me: &Actor) -> Result<Vec<Task>, PathError> {
         (Some(owner), Some(own)) => owner == own,
         (None, _) | (_, None) => true,
     });
-    Ok(mine.cloned().collect())
+    let mine: Vec<Task> = mine.cloned().collect();
+    if !matches!(team.board_place(), Ok(BoardPlace::On(_))) {
+        return Ok(mine);
+    }
+    // A claim that was given back here counts no more, although its home may not know yet.
+    let claims = team.board_claims()?;
+    let holds = |task: &Task| {
+        let mut claims = claims.iter();
+        claims.any(|claim| claim.task == task.id && Some(claim.lease) == task.lease)
+    };
+    Ok(mine.into_iter().filter(holds).collect())
 }

@@ -26,8 +26,8 @@ type Known = HashMap<TaskId, (FileVersion, Arc<Task>), BuildHasherDefault<Defaul
 
 impl TaskCache {
     /// One task as it is now.
-    pub(super) fn get(&self, layout: &Layout, id: TaskId) -> Result<Option<Arc<Task>>, TaskError> {
-        let path = layout.task(id);
+    pub(super) fn get(&self, folder: &Path, id: TaskId) -> Result<Option<Arc<Task>>, TaskError> {
+        let path = Layout::task_in(folder, id);
         let metadata = match std::fs::symlink_metadata(&path) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -36,19 +36,19 @@ impl TaskCache {
             }
             Err(error) => return Err(PathError::new("look at", &path, error).into()),
         };
-        see(&mut self.known(), layout, id, &metadata)
+        see(&mut self.known(), folder, id, &metadata)
     }
 
     /// All tasks by number as they are now, and an error for each file that is none.
     pub(super) fn all(
         &self,
-        layout: &Layout,
+        folder: &Path,
     ) -> Result<Vec<Result<Arc<Task>, TaskError>>, PathError> {
         let mut known = self.known();
-        let found = files(layout)?;
+        let found = files(folder)?;
         let mut tasks = Vec::with_capacity(found.len());
         for (id, metadata) in &found {
-            tasks.extend(see(&mut known, layout, *id, metadata).transpose());
+            tasks.extend(see(&mut known, folder, *id, metadata).transpose());
         }
         let kept = found.iter().filter(|(id, _)| known.contains_key(id));
         if known.len() > kept.count() {
@@ -67,7 +67,7 @@ impl TaskCache {
 /// The task in the file with this version, if the file still exists.
 fn see(
     known: &mut Known,
-    layout: &Layout,
+    folder: &Path,
     id: TaskId,
     metadata: &Metadata,
 ) -> Result<Option<Arc<Task>>, TaskError> {
@@ -77,7 +77,7 @@ fn see(
         return Ok(Some(Arc::clone(task)));
     }
     known.remove(&id);
-    let path = layout.task(id);
+    let path = Layout::task_in(folder, id);
     // A link is not followed, and whoever opens a pipe waits for its other end.
     if !metadata.is_file() {
         let reason = "it is no regular file".to_owned();
@@ -87,11 +87,10 @@ fn see(
 }
 
 /// The numbers of all task files in order, with what the system says of them.
-fn files(layout: &Layout) -> Result<Vec<(TaskId, Metadata)>, PathError> {
-    let dir = layout.tasks_dir();
-    let fail = |error| PathError::new("list", &dir, error);
+fn files(folder: &Path) -> Result<Vec<(TaskId, Metadata)>, PathError> {
+    let fail = |error| PathError::new("list", folder, error);
     let mut found = Vec::new();
-    for entry in files::list(&dir).map_err(fail)? {
+    for entry in files::list(folder).map_err(fail)? {
         let entry = entry.map_err(fail)?;
         let Some(id) = entry.file_name().to_str().and_then(Layout::task_id) else {
             continue;
@@ -100,7 +99,13 @@ fn files(layout: &Layout) -> Result<Vec<(TaskId, Metadata)>, PathError> {
             Ok(metadata) => found.push((id, metadata)),
             // Deleted since the folder was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(PathError::new("look at", &layout.task(id), error)),
+            Err(error) => {
+                return Err(PathError::new(
+                    "look at",
+                    &Layout::task_in(folder, id),
+                    error,
+                ));
+            }
         }
     }
     found.sort_unstable_by_key(|(id, _)| *id);

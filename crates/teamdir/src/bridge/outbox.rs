@@ -6,7 +6,8 @@ use crate::files::{self, atomic, create_dir};
 use crate::team_dir::{Durability, TeamDir};
 use crate::team_files::{self, TeamFileError};
 use protocol::{
-    Frame, FrameId, HostId, JsonLine, MAX_FRAME_BYTES, Payload, Recipient, SentMark, StreamEpoch,
+    BoardFrame, Frame, FrameId, HostId, JsonLine, MAX_FRAME_BYTES, Payload, Recipient, RequestId,
+    SentMark, StreamEpoch,
 };
 use safe_open::Opened;
 use serde_json::{Map, Value};
@@ -14,10 +15,16 @@ use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// An outbox of which all was accepted is emptied when it has reached this size.
 const EMPTY_FROM: u64 = 1 << 20;
+/// How often at most the mark is synced: each frame that it is behind is sent once more after a crash, and is
+/// recognised.
+const SAVE_EVERY: Duration = Duration::from_millis(200);
+/// In place of a sender, for what is asked about the board. It is no name of anybody.
+const ASK: &str = "board/ask";
 /// Why an outbox could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboxError {
@@ -51,6 +58,8 @@ pub struct Outbox {
     /// Whether bytes behind `end` may be left over from a failed append.
     is_dirty: bool,
     mark: SentMark,
+    /// When the mark was written, and whether it has moved since.
+    saved: (Instant, bool),
     pending: VecDeque<Frame>,
     pending_bytes: usize,
     /// The number and the id of the last frame.
@@ -82,7 +91,17 @@ impl MailKey {
     fn of_payload(payload: &Payload) -> Option<Self> {
         match payload {
             Payload::Mail { to, line } => Self::of(to, line),
-            Payload::Members(_) => None,
+            Payload::Board(BoardFrame::Ask(ask)) => Some(Self::of_ask(&ask.id)),
+            Payload::Members(_) | Payload::Board(_) => None,
+        }
+    }
+
+    /// What is asked about the board is for nobody's inbox.
+    fn of_ask(id: &RequestId) -> Self {
+        Self {
+            to: Recipient::Lead,
+            from: Some(ASK.to_owned()),
+            id: id.to_string(),
         }
     }
 }
@@ -129,6 +148,7 @@ impl Outbox {
             pending_bytes: 0,
             last: (mark.accepted, mark.id.clone()),
             mark,
+            saved: (Instant::now(), false),
             uncommitted: mail.collect(),
             kept: Vec::new(),
             path,
@@ -168,6 +188,11 @@ impl Outbox {
     /// Whether this mail was stored here, and its reader may have to read it once more.
     pub fn has_stored(&self, to: &Recipient, line: &Map<String, Value>) -> bool {
         MailKey::of(to, line).is_some_and(|key| self.uncommitted.contains(&key))
+    }
+
+    /// Whether this was stored here, and may not be noted as sent.
+    pub fn has_stored_ask(&self, id: &RequestId) -> bool {
+        self.uncommitted.contains(&MailKey::of_ask(id))
     }
 
     /// All readers have recorded what they read: nothing that is stored here is read again.
@@ -232,6 +257,8 @@ impl Outbox {
     /// Replaces the file by one without what a failed or killed append has left at its end, and without the
     /// frames that were accepted, but for those whose mail may be read again.
     fn rewrite(&mut self) -> Result<(), PathError> {
+        // Without the frames that it drops, the old mark would not fit.
+        self.save_mark()?;
         let mut bytes = Vec::new();
         for frame in self.kept.iter().chain(&self.pending) {
             let line = JsonLine::encode(frame).map_err(io::Error::other);
@@ -276,8 +303,8 @@ impl Outbox {
             id: Some(last.id.clone()),
             ..self.mark.clone()
         };
-        put_mark(&self.team, &self.peer, &mark)?;
         self.mark = mark;
+        self.saved.1 = true;
         while let Some(frame) = self.pending.front()
             && frame.seq <= self.mark.accepted
         {
@@ -289,6 +316,25 @@ impl Outbox {
         if self.pending.is_empty() {
             self.pending_bytes = 0;
             self.empty_if_large()?;
+        }
+        match self.team.options.durability {
+            Durability::ProcessDeath => self.save_mark(),
+            Durability::PowerCut => self.save_mark_if_due(),
+        }
+    }
+
+    /// Writes the mark, if it has moved and was not written for a while.
+    pub fn save_mark_if_due(&mut self) -> Result<(), PathError> {
+        match self.saved.0.elapsed() >= SAVE_EVERY {
+            true => self.save_mark(),
+            false => Ok(()),
+        }
+    }
+
+    fn save_mark(&mut self) -> Result<(), PathError> {
+        if self.saved.1 {
+            put_mark(&self.team, &self.peer, &self.mark)?;
+            self.saved = (Instant::now(), false);
         }
         Ok(())
     }
@@ -305,11 +351,12 @@ impl Outbox {
 fn put_mark(team: &TeamDir, peer: &HostId, mark: &SentMark) -> Result<(), PathError> {
     let mut bytes = serde_json::to_vec_pretty(mark).expect("text keys encode");
     bytes.push(b'\n');
-    atomic::replace(
-        &team.layout.sent_mark(peer),
-        &bytes,
-        team.options.durability,
-    )
+    let path = team.layout.sent_mark(peer);
+    match team.options.durability {
+        Durability::PowerCut => atomic::replace(&path, &bytes, Durability::PowerCut),
+        // Some file systems write a file to the disk when it takes the name of another one.
+        Durability::ProcessDeath => atomic::exchange(&path, &bytes),
+    }
 }
 
 /// The whole frames of a file, and where they end. What follows is what a killed append left.

@@ -20,9 +20,22 @@ struct Numbered {
 #[derive(serde::Deserialize)]
 struct Kind {
     kind: String,
+    #[serde(default)]
+    what: Option<String>,
 }
 
-/// How many frames behind the mark are more than news of who is at home here.
+impl Kind {
+    /// Whether it only tells how things are, which nobody misses.
+    fn is_news(&self) -> bool {
+        match self.kind.as_str() {
+            "members" => true,
+            "board" => matches!(self.what.as_deref(), Some("tasks" | "want")),
+            _ => false,
+        }
+    }
+}
+
+/// How many frames behind the mark are more than news of who is at home here and of the board.
 pub(super) fn count_waiting(file: &File, mark: &SentMark) -> io::Result<u64> {
     let is_waiting = |frame: &Numbered| frame.epoch == mark.epoch && frame.seq > mark.accepted;
     if !last_frame(file)?.is_some_and(|last| is_waiting(&last)) {
@@ -32,7 +45,7 @@ pub(super) fn count_waiting(file: &File, mark: &SentMark) -> io::Result<u64> {
     let mut count = 0;
     while let Some(line) = files::read_line(&mut reader, MAX_FRAME_BYTES as u64)? {
         let frame = serde_json::from_slice::<Numbered>(&line).ok();
-        let frame = frame.filter(|frame| is_waiting(frame) && frame.payload.kind != "members");
+        let frame = frame.filter(|frame| is_waiting(frame) && !frame.payload.is_news());
         count += u64::from(frame.is_some());
     }
     Ok(count)

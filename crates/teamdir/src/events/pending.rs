@@ -102,7 +102,7 @@ impl TeamDir {
         let EventKind::Task { task, status, .. } = noted else {
             return Vec::new();
         };
-        match self.task(task) {
+        match self.own_task(task) {
             Ok(task) => task_events(&task, task.history.len().saturating_sub(1)),
             // It was to go, and has gone.
             Err(TaskError::Unknown(_)) if status.is_none() => vec![noted],

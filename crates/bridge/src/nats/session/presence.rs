@@ -25,6 +25,7 @@ impl Session<'_> {
             };
         }
         self.core.meet(&host)?;
+        self.core.hear(&host);
         let contact = self.contacts.entry(host.clone()).or_default();
         if contact.presence.greet(&instance, Instant::now()) {
             info!("the host '{host}' is there");
@@ -45,6 +46,7 @@ impl Session<'_> {
             return Ok(());
         };
         contact.presence.answer(Instant::now());
+        self.core.hear(&host);
         let Some(mut outbox) = self.core.outbox(&host) else {
             return Ok(());
         };

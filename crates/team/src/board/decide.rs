@@ -1,0 +1,172 @@
+//! Decides what another host asks of the board, which is at home here.
+
+use super::locked::{Asked, Locked};
+use super::{BoardError, Update, Worker, claim, create, update};
+use crate::Actor;
+use crate::mail::notice;
+use protocol::{
+    BoardAnswer, BoardAsk, BoardChange, BoardOutcome, HostId, NoticeCause, Party, Recipient, Task,
+    TaskChange,
+};
+use rules::{ClaimLimit, Edit, NewTask};
+use teamdir::{SendError, TeamDir};
+
+/// Does what a member or the person of another host asks for, unless that was done already. An error means that
+/// nothing is decided yet.
+pub fn decide(team: &TeamDir, from: &HostId, ask: &BoardAsk) -> Result<BoardAnswer, BoardError> {
+    let decided = match worker(team, from, ask)? {
+        Ok(worker) => apply(team, from, ask, &worker),
+        Err(reason) => Err(BoardError::RefusedThere {
+            reason,
+            is_lease_over: false,
+        }),
+    };
+    let outcome = match decided {
+        Ok(tasks) => BoardOutcome::Done { tasks },
+        Err(error) if error.is_refusal() => {
+            let is_lease_over = matches!(error, BoardError::Lease(_));
+            if is_lease_over {
+                // What a refused member has written is not lost.
+                let _ = keep_words(team, from, ask);
+            }
+            BoardOutcome::Refused {
+                reason: error.to_string(),
+                missing: match error {
+                    BoardError::NotFound(id) => Some(id),
+                    _ => None,
+                },
+                is_lease_over,
+            }
+        }
+        Err(error) => return Err(error),
+    };
+    let id = ask.id.clone();
+    Ok(BoardAnswer { id, outcome })
+}
+
+/// Who asks, as the rules need it. Another host speaks for those at home there, and for its person.
+fn worker(
+    team: &TeamDir,
+    from: &HostId,
+    ask: &BoardAsk,
+) -> Result<Result<Worker, String>, BoardError> {
+    let me = Actor {
+        party: ask.by.clone(),
+        incarnation: ask.incarnation,
+    };
+    let role = match &ask.by {
+        Party::User => String::new(),
+        Party::Member(name) => {
+            let roster = team.roster()?;
+            let known = roster.member(name);
+            match known.filter(|member| member.host.as_ref() == Some(from)) {
+                Some(member) => member.spec.role.clone(),
+                None => return Ok(Err(format!("'{name}' is not at home on the host '{from}'"))),
+            }
+        }
+        Party::Lead | Party::System => {
+            return Ok(Err(format!(
+                "the host '{from}' does not speak for {}",
+                ask.by
+            )));
+        }
+    };
+    Ok(Ok(Worker { me, role }))
+}
+
+/// Makes the change under the lock of the board. Returns the tasks that it changed.
+fn apply(
+    team: &TeamDir,
+    from: &HostId,
+    ask: &BoardAsk,
+    worker: &Worker,
+) -> Result<Vec<Task>, BoardError> {
+    let asked = Asked {
+        id: ask.id.clone(),
+        host: from.clone(),
+        lease: ask.lease,
+    };
+    let locked = Locked::for_asked(team, asked)?;
+    let done: Vec<Task> = locked.whole()?.changed_by(&ask.id).cloned().collect();
+    if !done.is_empty() {
+        return Ok(done);
+    }
+    let me = &worker.me;
+    let task = match &ask.change {
+        BoardChange::Create { .. } => Some(create::create_in(&locked, me, &new_task(&ask.change))?),
+        BoardChange::Update(change) => {
+            let update = into_update(change);
+            Some(update::update_in(&locked, worker, change.task, &update)?)
+        }
+        BoardChange::Claim { task, another } => {
+            let limit = if *another {
+                ClaimLimit::Many
+            } else {
+                ClaimLimit::One
+            };
+            Some(claim::claim_in(&locked, worker, *task, limit)?)
+        }
+        BoardChange::ClaimNext => claim::claim_next_in(&locked, worker)?,
+        BoardChange::Resume => claim::resume_claim_in(&locked, worker)?,
+        BoardChange::Release { task, why } => Some(update::release_in(&locked, me, *task, why)?),
+        BoardChange::Complete { task, result } => {
+            let result = result.as_deref();
+            Some(update::complete_in(&locked, me, *task, result)?)
+        }
+        BoardChange::Delete { task } => Some(create::delete_in(&locked, me, *task)?),
+        BoardChange::ReleaseEnded { up_to, why } => {
+            return claim::release_all_in(&locked, &me.party, *up_to, why);
+        }
+    };
+    Ok(task.into_iter().collect())
+}
+
+fn new_task(change: &BoardChange) -> NewTask {
+    match change.clone() {
+        BoardChange::Create {
+            subject,
+            description,
+            priority,
+            role,
+            blocked_by,
+        } => NewTask {
+            subject,
+            description,
+            priority,
+            role,
+            blocked_by,
+        },
+        _ => NewTask::default(),
+    }
+}
+
+fn into_update(change: &TaskChange) -> Update {
+    let change = change.clone();
+    Update {
+        edit: Edit {
+            subject: change.subject,
+            description: change.description,
+            priority: change.priority,
+            role: change.role,
+            note: change.note,
+        },
+        add_blocked_by: change.add_blocked_by,
+        remove_blocked_by: change.remove_blocked_by,
+        status: change.status,
+        result: change.result,
+    }
+}
+
+/// Sends the lead what was written under a claim that had ended.
+fn keep_words(team: &TeamDir, from: &HostId, ask: &BoardAsk) -> Result<(), SendError> {
+    let (Some(words), Some(id)) = (ask.change.words(), ask.change.task()) else {
+        return Ok(());
+    };
+    let by = &ask.by;
+    let text = format!(
+        "{by}, on the host {from}, wrote this about task #{id} when its claim had ended, so that it is not on the \
+         board: {words}"
+    );
+    let message = format!("late/{from}/{}", ask.id);
+    notice(team, Recipient::Lead, NoticeCause::Board, &message, &text).map(|_| ())
+}
