@@ -1,13 +1,16 @@
 //! The bridge of a host without a transport: from the folder into outboxes, and from frames into the folder.
 
+mod requests;
 mod take;
 
 use crate::forward::forward;
 use crate::home::{Told, at_home};
 use crate::judge::{StreamError, Verdict, judge};
 use protocol::{AppliedMark, Extra, Frame, HostId, HostMembers, Payload, Peer, Recipient, Roster};
+use requests::{ToldRequests, tell_before_mail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use team::AnswerError;
 use teamdir::{
     AppendError, BridgeGuard, LockError, MemberSession, Outbox, OutboxError, PathError,
     ReceiveError, RosterError, SendError, SessionError, TeamDir, TeamFileError, Watcher, now,
@@ -31,6 +34,7 @@ pub struct Core {
     readers: BTreeMap<Recipient, MemberSession>,
     /// What each host was told of who is at home here.
     told: BTreeMap<HostId, Told>,
+    requests: Arc<Mutex<ToldRequests>>,
     guard: BridgeGuard,
 }
 
@@ -45,6 +49,8 @@ pub enum OpenError {
     Outbox(#[from] OutboxError),
     #[error(transparent)]
     File(#[from] PathError),
+    #[error(transparent)]
+    Told(#[from] TeamFileError),
     #[error(
         "both hosts are called '{0}'; give this one another name with `team-lead bridge --name NAME ...`"
     )]
@@ -62,6 +68,8 @@ pub enum CollectError {
     Roster(#[from] RosterError),
     #[error(transparent)]
     Outbox(#[from] PathError),
+    #[error(transparent)]
+    Told(#[from] TeamFileError),
     #[error(transparent)]
     Receive(#[from] ReceiveError),
     #[error(
@@ -90,6 +98,10 @@ pub enum ApplyError {
     DeadLetter(#[from] AppendError),
     #[error(transparent)]
     Mark(#[from] TeamFileError),
+    #[error(transparent)]
+    File(#[from] PathError),
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
 }
 
 impl Core {
@@ -108,6 +120,7 @@ impl Core {
             outboxes: BTreeMap::new(),
             readers: BTreeMap::new(),
             told: BTreeMap::new(),
+            requests: Arc::new(Mutex::new(ToldRequests::of(team)?)),
             guard,
         };
         for peer in team.peers()? {
@@ -202,6 +215,7 @@ impl Core {
         let roster = self.team.roster()?;
         let home = at_home(&roster);
         self.introduce(&home)?;
+        self.collect_requests(&roster)?;
         self.follow_inboxes(&roster)?;
         let mut unread_hosts = BTreeSet::new();
         for (owner, reader) in &mut self.readers {
@@ -252,6 +266,7 @@ impl Core {
         let layout = self.team.layout();
         watcher.watch_folder(layout.root());
         watcher.watch_folder(&layout.inbox_dir());
+        watcher.watch_folder(&layout.requests_dir());
         for owner in self.readers.keys() {
             watcher.watch_file(&layout.inbox(owner));
         }
@@ -292,11 +307,20 @@ impl Core {
             let opened = MemberSession::open_dead(&self.team, &owner);
             let mut reader = opened.map_err(|error| CollectError::Runs {
                 owner: owner.clone(),
-                host,
+                host: host.clone(),
                 error,
             })?;
             let (me, to) = (self.me.clone(), owner.clone());
-            reader.forward(Box::new(move |mail| forward(&outbox, &me, &to, mail)));
+            let (told, team) = (Arc::clone(&self.requests), self.team.clone());
+            reader.forward(Box::new(move |mail| {
+                if to == Recipient::Lead
+                    && let Err(error) = tell_before_mail(&told, &team, (&host, &outbox), mail)
+                {
+                    // It is told with the next look at the folder.
+                    warn!("requests are told after the mail about them: {error}");
+                }
+                forward(&outbox, &me, &to, mail)
+            }));
             self.readers.insert(owner, reader);
         }
         Ok(())
@@ -342,6 +366,11 @@ impl Core {
         match &frame.payload {
             Payload::Mail { to, line } => self.take_mail(frame, to, line)?,
             Payload::Members(said) => self.take_members(&frame.from, said)?,
+            Payload::Request { request } => self.take_request(&frame.from, request)?,
+            Payload::Answer { answer } => self.take_answer(&frame.from, answer)?,
+            Payload::AnswerRefused { answer, reason } => {
+                self.take_refusal(&frame.from, answer, reason)?;
+            }
         }
         Ok(verdict)
     }

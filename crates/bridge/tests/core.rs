@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+#[path = "core/requests.rs"]
+mod requests;
+
 use bridge::Core;
 use proptest::prelude::*;
 use protocol::{Actor, AgentName, Frame, HostId, Incarnation, Line, Member, Payload, Recipient};

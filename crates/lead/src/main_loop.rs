@@ -18,6 +18,7 @@ use crate::typed::Typed;
 use crate::waiting::{Said, Waiting, show_all};
 use member::{AgentRunner, MemberRuntime, TurnFailure, TurnOutcome};
 use protocol::{AgentName, Incarnation, Phase, RequestId};
+use rules::author_text;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use team::{Actor, PersonAnswer};
@@ -296,8 +297,11 @@ impl Lead {
                 self.state.waiting.answered(&pressed.id);
                 match team::answer_person(team, &Actor::user(), &pressed.id, &answer) {
                     Ok(request) => {
-                        let (from, status) = (&request.from, request.status().as_str());
-                        let id = &request.id;
+                        let (from, id) = (author_text(&request), &request.id);
+                        let status = match &request.sent {
+                            Some(_) => "sent, not yet recorded",
+                            None => request.status().as_str(),
+                        };
                         let text = format!("Request {id} of {from}: {status}.");
                         self.writer.notice(&text);
                     }

@@ -1,8 +1,8 @@
 //! Frames: what crosses from the team folder of one host to that of another, and the files of a bridge.
 
 use crate::{
-    AgentName, FrameId, HostId, Incarnation, MAX_LINE_BYTES, MemberStatus, Recipient, StreamEpoch,
-    Timestamp,
+    AgentName, FrameId, HostId, Incarnation, MAX_LINE_BYTES, MemberStatus, Recipient, RequestFile,
+    RequestId, SentAnswer, StreamEpoch, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -44,6 +44,12 @@ pub enum Payload {
     },
     /// Who is at home on the sending host.
     Members(HostMembers),
+    /// What somebody at home on the sending host asks a person, as it is there now: a copy for reading.
+    Request { request: Box<RequestFile> },
+    /// An answer of the sending host to a request at home on the receiving one, which records it.
+    Answer { answer: SentAnswer },
+    /// This answer of the receiving host has no effect.
+    AnswerRefused { answer: SentAnswer, reason: String },
 }
 
 /// Who is at home on a host.
@@ -85,6 +91,13 @@ record! {
         req epoch: StreamEpoch => "epoch",
         req seq: u64 => "seq",
         req id: FrameId => "id",
+    }
+}
+
+record! {
+    /// `bridge/.requests.json`: the requests at home here of which other hosts may have a copy that is pending.
+    pub struct ToldRequests {
+        def requests: Vec<RequestId> => "requests",
     }
 }
 

@@ -6,8 +6,9 @@
 use protocol::{
     AppliedMark, Body, Budget, ConversationRecord, DeadLetter, EventKind, EventLine, ExitRecord,
     Frame, Grants, Holder, JournalLine, JournalRecord, Line, LiveState, MemberStatus, Note,
-    Payload, Peer, Request, RequestFile, RequestKind, RequestStatus, Roster, SentMark,
-    SessionHeader, Submission, Task, TaskStatus, TeamLimits, TodoList, Traffic, decode_line, exit,
+    Payload, Peer, Request, RequestFile, RequestKind, RequestStatus, Roster, SentAnswer, SentMark,
+    SessionHeader, Submission, Task, TaskStatus, TeamLimits, TodoList, ToldRequests, Traffic,
+    decode_line, exit,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -212,6 +213,8 @@ fn every_fence_says_what_it_holds() {
         "json sent_mark",
         "json applied_mark",
         "json peer",
+        "json sent_answer",
+        "json told_requests",
         "text layout",
         "text record",
         "text line",
@@ -231,6 +234,9 @@ fn every_fence_says_what_it_holds() {
 words!(PAYLOADS, payload_kind, Payload {
     Payload::Mail { .. } => "mail",
     Payload::Members(_) => "members",
+    Payload::Request { .. } => "request",
+    Payload::Answer { .. } => "answer",
+    Payload::AnswerRefused { .. } => "answer_refused",
 });
 
 #[test]
@@ -245,6 +251,8 @@ fn every_kind_of_frame_and_the_marks_of_a_bridge_are_shown_and_read_as_written()
     documents::<SentMark>("json sent_mark");
     documents::<AppliedMark>("json applied_mark");
     documents::<Peer>("json peer");
+    documents::<SentAnswer>("json sent_answer");
+    documents::<ToldRequests>("json told_requests");
 }
 
 #[test]

@@ -82,7 +82,10 @@ impl MailKey {
     fn of_payload(payload: &Payload) -> Option<Self> {
         match payload {
             Payload::Mail { to, line } => Self::of(to, line),
-            Payload::Members(_) => None,
+            Payload::Members(_)
+            | Payload::Request { .. }
+            | Payload::Answer { .. }
+            | Payload::AnswerRefused { .. } => None,
         }
     }
 }

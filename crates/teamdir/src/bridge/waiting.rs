@@ -22,7 +22,10 @@ struct Kind {
     kind: String,
 }
 
-/// How many frames behind the mark are more than news of who is at home here.
+/// The kinds of frames that only show what is so on this host.
+const NEWS: [&str; 2] = ["members", "request"];
+
+/// How many frames behind the mark are more than news of this host.
 pub(super) fn count_waiting(file: &File, mark: &SentMark) -> io::Result<u64> {
     let is_waiting = |frame: &Numbered| frame.epoch == mark.epoch && frame.seq > mark.accepted;
     if !last_frame(file)?.is_some_and(|last| is_waiting(&last)) {
@@ -32,7 +35,8 @@ pub(super) fn count_waiting(file: &File, mark: &SentMark) -> io::Result<u64> {
     let mut count = 0;
     while let Some(line) = files::read_line(&mut reader, MAX_FRAME_BYTES as u64)? {
         let frame = serde_json::from_slice::<Numbered>(&line).ok();
-        let frame = frame.filter(|frame| is_waiting(frame) && frame.payload.kind != "members");
+        let frame =
+            frame.filter(|frame| is_waiting(frame) && !NEWS.contains(&frame.payload.kind.as_str()));
         count += u64::from(frame.is_some());
     }
     Ok(count)
