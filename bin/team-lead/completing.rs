@@ -204,7 +204,8 @@ fn is_one_word(text: &str) -> bool {
 
 /// The requests, with their authors if only the pending ones count: those may be named by either.
 fn requests(team: &TeamDir, pending: bool) -> Vec<CompletionCandidate> {
-    let found = team.requests().unwrap_or_default().into_iter().flatten();
+    let found = team::all_requests(team).unwrap_or_default();
+    let found = found.into_iter().flatten();
     let found = found.filter(|request| !pending || request.status() == RequestStatus::Pending);
     let mut candidates = Vec::new();
     let mut authors = Vec::new();

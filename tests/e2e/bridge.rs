@@ -1,5 +1,6 @@
 //! `bridge`: two workspaces as two hosts, each with a home folder of its own.
 
+mod answers;
 mod nats;
 mod requests;
 mod shown;

@@ -70,6 +70,9 @@ pub(crate) struct Bridge {
     /// Move what is kept of a host into the trash, mail that waits for it included, to begin anew with it.
     #[arg(long, value_name = "HOST", conflicts_with_all = ["address", "stdio"])]
     forget: Option<HostId>,
+    /// Let people of every linked host answer what is asked here, not only those of the host of the lead.
+    #[arg(long, conflicts_with = "forget")]
+    accept_answers: bool,
     /// Be the other end: frames come from standard input and go to standard output.
     #[arg(long, conflicts_with = "address")]
     stdio: bool,
@@ -93,6 +96,9 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Bridge) -> Result<(), F
     let core = Core::open(team, command.name.as_ref(), &default);
     let mut core = core.map_err(|error| not_opened(team, error))?;
     core.set_lease(Duration::from_secs(command.lease));
+    if command.accept_answers {
+        core.accept_answers();
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -121,9 +127,10 @@ fn not_opened(team: &TeamDir, error: OpenError) -> Failure {
         error @ (OpenError::SameName(_) | OpenError::Renamed { .. }) => {
             Failure::new(Kind::Refused, error.to_string()).hint("team-lead bridge --help")
         }
-        error @ (OpenError::Roster(_) | OpenError::Outbox(_) | OpenError::File(_)) => {
-            Failure::failed(error.to_string())
-        }
+        error @ (OpenError::Roster(_)
+        | OpenError::Outbox(_)
+        | OpenError::File(_)
+        | OpenError::Told(_)) => Failure::failed(error.to_string()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `requests`, `approve`, `reject` and `answer`.
 
 mod describe;
+mod elsewhere;
 
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
@@ -44,7 +45,8 @@ Examples:
   team-lead approve 5e6f7a8b --member
   team-lead approve alice --feedback 'Fine, but keep the old flag.'
 
-The first answer counts. Whoever answers later gets exit code 8 and is told who was first.
+The first answer counts. Whoever answers later gets exit code 8 and is told who was first. What a member of
+another host asks is recorded there: without word from there, the answer is sent and not yet recorded.
 
 With --json: {\"request_id\", \"to\", \"status\"}, and for a tool call \"scope\".")]
 pub(crate) struct Approve {
@@ -111,7 +113,7 @@ pub(crate) struct Answer {
 pub(crate) fn show(team: &TeamDir, args: &Args, command: &Requests) -> Result<(), Failure> {
     processes::repair(team);
     let found = match &command.id {
-        Some(id) => vec![team.request(id)?],
+        Some(id) => vec![team::find_request(team, id)?],
         None if command.waiting => team::waiting(team)?,
         None => all(team, args)?,
     };
@@ -147,7 +149,7 @@ pub(crate) fn describe(request: &Request) -> String {
 /// oldest to newest.
 fn all(team: &TeamDir, args: &Args) -> Result<Vec<Request>, Failure> {
     let mut found = Vec::new();
-    for request in team.requests()? {
+    for request in team::all_requests(team)? {
         match request {
             Ok(request) => found.push(request),
             // An unreadable file must not hide the other requests.
@@ -246,6 +248,13 @@ fn decide(
         ..*answer
     };
     let request = team::answer_person(team, &Actor::user(), id, &answer)?;
+    let request = match request.host.clone() {
+        Some(host) => match elsewhere::wait_for_record(team, request, &host)? {
+            Some(recorded) => recorded,
+            None => return elsewhere::confirm_sent(team, args, id, &host),
+        },
+        None => request,
+    };
     let (author, status) = (&request.from, request.status());
     let mut shown = json!({"request_id": request.id, "to": author, "status": status});
     if let RequestState::Approved(answer) = &request.state {
@@ -296,7 +305,7 @@ pub(crate) fn login_name() -> Option<String> {
 /// Finds the request by its id, or by the member who waits for such an answer.
 fn find(team: &TeamDir, which: &str, kinds: &[RequestKind]) -> Result<Request, Failure> {
     if let Ok(id) = RequestId::new(which) {
-        match team.request(&id) {
+        match team::find_request(team, &id) {
             Err(RequestError::Unknown(_)) => {}
             result => return Ok(result?),
         }

@@ -148,6 +148,10 @@ impl From<AnswerError> for Failure {
                 id,
                 why: WhyIgnored::Empty | WhyIgnored::NotAChoice { .. } | WhyIgnored::NothingToGrant,
             } => Self::new(Kind::Usage, message).hint(format!("team-lead requests {id}")),
+            AnswerError::AlreadySent { id, .. } => {
+                let hint = format!("team-lead requests {id}");
+                Self::new(Kind::AlreadyAnswered, message).hint(hint)
+            }
             AnswerError::WrongKind { id, .. }
             | AnswerError::NotForPerson { id }
             | AnswerError::Refused { id, .. } => {

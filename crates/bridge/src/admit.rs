@@ -2,7 +2,11 @@
 //!
 //! Another host is less trusted than this one. It speaks for those at home there and for nobody else.
 
-use protocol::{HostId, HostMembers, JsonLine, Party, Recipient, Roster, Sender};
+use protocol::{
+    HostId, HostMembers, JsonLine, Party, Recipient, Request, RequestFile, RequestKind, Roster,
+    Sender, SentAnswer,
+};
+use rules::{AnswerSource, Response, name_elsewhere};
 use serde_json::{Map, Value};
 
 /// Why something from another host has no effect here.
@@ -17,6 +21,93 @@ pub enum Refusal {
     LaterIncarnation { to: Recipient, found: u64 },
     #[error("it is no line of an inbox: {0}")]
     NoLine(String),
+    #[error("it is no request: {0}")]
+    NoRequest(String),
+    /// Only what people are asked is shown on other hosts.
+    #[error("a {} request is not for people of other hosts", .0.as_str())]
+    NotForPeople(RequestKind),
+    #[error(
+        "people of the host '{0}' may not answer here: the lead is not at home there, and the bridge of this host          runs without --accept-answers"
+    )]
+    MayNotAnswer(HostId),
+}
+
+/// Whether people of `host` see what is asked here, and may answer it: those of the host of the lead, and others
+/// if this host accepts their answers.
+pub(crate) fn may_answer(roster: &Roster, host: &HostId, accepts_answers: bool) -> bool {
+    accepts_answers || roster.lead_host.as_ref() == Some(host)
+}
+
+/// The copy of a request that `host` says is at home there.
+pub fn admit_request(
+    roster: &Roster,
+    host: &HostId,
+    said: &RequestFile,
+) -> Result<Request, Refusal> {
+    let request = Request::try_from(said.clone());
+    let request = request.map_err(|error| Refusal::NoRequest(error.to_string()))?;
+    if !request.kind().waits_for_person() || request.to != Recipient::Lead {
+        return Err(Refusal::NotForPeople(request.kind()));
+    }
+    let is_theirs = match &request.from {
+        Party::Member(name) => {
+            roster.member(name).and_then(|member| member.host.as_ref()) == Some(host)
+        }
+        Party::Lead => roster.lead_host.as_ref() == Some(host),
+        Party::User | Party::System => false,
+    };
+    if !is_theirs {
+        return Err(Refusal::OtherSender {
+            sender: request.from.to_string(),
+            host: host.clone(),
+        });
+    }
+    Ok(Request {
+        host: Some(host.clone()),
+        sent: None,
+        refused: None,
+        notified_at: None,
+        ignored: Vec::new(),
+        ..request
+    })
+}
+
+/// What somebody of `host` answers, as it is judged here by the rules of the request. A person of another host is
+/// called after it, whatever the answer says.
+pub fn admit_answer(
+    roster: &Roster,
+    host: &HostId,
+    accepts_answers: bool,
+    said: &SentAnswer,
+) -> Result<Response, Refusal> {
+    if !said.kind.waits_for_person() {
+        return Err(Refusal::NotForPeople(said.kind));
+    }
+    if !may_answer(roster, host, accepts_answers) {
+        return Err(Refusal::MayNotAnswer(host.clone()));
+    }
+    let is_leads = roster.lead_host.as_ref() == Some(host);
+    let (name, incarnation) = match &said.by {
+        Party::User => (Some(name_elsewhere(said.name.as_deref(), host)), None),
+        Party::Lead if is_leads => (None, Some(roster.lead_incarnation)),
+        other @ (Party::Lead | Party::System | Party::Member(_)) => {
+            return Err(Refusal::OtherSender {
+                sender: other.to_string(),
+                host: host.clone(),
+            });
+        }
+    };
+    Ok(Response {
+        kind: said.kind,
+        request_id: said.request_id.clone(),
+        from: Some(Sender::Party(said.by.clone())),
+        from_incarnation: incarnation,
+        approve: said.approve,
+        text: said.text.clone(),
+        name,
+        scope: said.scope,
+        source: AnswerSource::Answerer,
+    })
 }
 
 /// The line to put into the inbox of `to`, for mail that came from `host`. The person and the program of a

@@ -1,6 +1,7 @@
 //! The bridge of a host without a transport: from the folder into outboxes, and from frames into the folder.
 
 mod board;
+mod requests;
 mod take;
 
 use crate::forward::forward;
@@ -11,9 +12,10 @@ use board::ToldBoard;
 use protocol::{
     AppliedMark, BoardFrame, Extra, Frame, HostId, HostMembers, Payload, Peer, Recipient, Roster,
 };
+use requests::{ToldRequests, tell_before_mail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use team::BoardError;
+use team::{AnswerError, BoardError};
 use teamdir::{
     AppendError, BoardPlace, BridgeGuard, LockError, MemberSession, Outbox, OutboxError, PathError,
     ReceiveError, RosterError, SendError, SessionError, TeamDir, TeamFileError, Watcher, now,
@@ -39,6 +41,7 @@ pub struct Core {
     told: BTreeMap<HostId, Told>,
     told_board: ToldBoard,
     leases: Leases,
+    requests: Arc<Mutex<ToldRequests>>,
     guard: BridgeGuard,
 }
 
@@ -53,6 +56,8 @@ pub enum OpenError {
     Outbox(#[from] OutboxError),
     #[error(transparent)]
     File(#[from] PathError),
+    #[error(transparent)]
+    Told(#[from] TeamFileError),
     #[error(
         "both hosts are called '{0}'; give this one another name with `team-lead bridge --name NAME ...`"
     )]
@@ -70,6 +75,8 @@ pub enum CollectError {
     Roster(#[from] RosterError),
     #[error(transparent)]
     Outbox(#[from] PathError),
+    #[error(transparent)]
+    Told(#[from] TeamFileError),
     #[error(transparent)]
     Receive(#[from] ReceiveError),
     #[error(transparent)]
@@ -104,6 +111,8 @@ pub enum ApplyError {
     File(#[from] PathError),
     #[error(transparent)]
     Board(#[from] BoardError),
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
 }
 
 impl Core {
@@ -124,6 +133,7 @@ impl Core {
             told: BTreeMap::new(),
             told_board: ToldBoard::default(),
             leases: Leases::new(std::time::Instant::now()),
+            requests: Arc::new(Mutex::new(ToldRequests::of(team)?)),
             guard,
         };
         team.forget_old_asks(&core.guard)?;
@@ -229,6 +239,7 @@ impl Core {
         let roster = self.team.roster()?;
         let home = at_home(&roster);
         self.introduce(&home)?;
+        self.collect_requests(&roster)?;
         self.follow_inboxes(&roster)?;
         self.collect_board(&roster)?;
         let mut unread_hosts = BTreeSet::new();
@@ -285,6 +296,7 @@ impl Core {
             Ok(BoardPlace::On(_)) => watcher.watch_folder(&layout.asks_dir()),
             Ok(BoardPlace::Here) | Err(_) => watcher.watch_folder(&layout.tasks_dir()),
         }
+        watcher.watch_folder(&layout.requests_dir());
         for owner in self.readers.keys() {
             watcher.watch_file(&layout.inbox(owner));
         }
@@ -325,11 +337,20 @@ impl Core {
             let opened = MemberSession::open_dead(&self.team, &owner);
             let mut reader = opened.map_err(|error| CollectError::Runs {
                 owner: owner.clone(),
-                host,
+                host: host.clone(),
                 error,
             })?;
             let (me, to) = (self.me.clone(), owner.clone());
-            reader.forward(Box::new(move |mail| forward(&outbox, &me, &to, mail)));
+            let (told, team) = (Arc::clone(&self.requests), self.team.clone());
+            reader.forward(Box::new(move |mail| {
+                if to == Recipient::Lead
+                    && let Err(error) = tell_before_mail(&told, &team, (&host, &outbox), mail)
+                {
+                    // It is told with the next look at the folder.
+                    warn!("requests are told after the mail about them: {error}");
+                }
+                forward(&outbox, &me, &to, mail)
+            }));
             self.readers.insert(owner, reader);
         }
         Ok(())
@@ -386,6 +407,11 @@ impl Core {
             Payload::Mail { to, line } => self.take_mail(frame, to, line)?,
             Payload::Members(said) => self.take_members(&frame.from, said)?,
             Payload::Board(said) => self.take_board(&frame.from, said)?,
+            Payload::Request { request } => self.take_request(&frame.from, request)?,
+            Payload::Answer { answer } => self.take_answer(&frame.from, answer)?,
+            Payload::AnswerRefused { answer, reason } => {
+                self.take_refusal(&frame.from, answer, reason)?;
+            }
         }
         Ok(verdict)
     }

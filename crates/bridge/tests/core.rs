@@ -4,6 +4,8 @@
 
 #[path = "core/board.rs"]
 mod board;
+#[path = "core/requests.rs"]
+mod requests;
 
 use bridge::Core;
 use proptest::prelude::*;

@@ -60,7 +60,7 @@ pub(crate) fn inspect(team: &TeamDir, watched: &BTreeMap<AgentName, Incarnation>
         }
         Err(error) => found.repairs.problems.push(error.to_string()),
     }
-    match team.requests() {
+    match team::all_requests(team) {
         Ok(requests) => requests
             .into_iter()
             .flatten()

@@ -41,7 +41,7 @@ fn members(team: &TeamDir) -> Vec<String> {
 }
 
 fn requests(team: &TeamDir) -> Vec<String> {
-    let pending = match team::pending(team) {
+    let pending = match team::all_pending(team) {
         Ok(pending) => pending,
         Err(error) => return vec![format!("The requests cannot be read: {error}")],
     };

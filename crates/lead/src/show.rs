@@ -70,7 +70,7 @@ fn inbox(runtime: &MemberRuntime) -> String {
 }
 
 fn requests(team: &TeamDir) -> String {
-    let all = match team.requests() {
+    let all = match team::all_requests(team) {
         Ok(all) => all,
         Err(error) => return error.to_string(),
     };

@@ -2,7 +2,7 @@
 
 use crate::console::{Offered, OfferedKey, RequestBox};
 use protocol::{Answer, GrantScope, Request, RequestId, RequestKind, RequestState, Subject};
-use rules::subject_text;
+use rules::{author_text, subject_text};
 
 /// The most lines that are shown of a request. A key shows all of them.
 const MOST_LINES: usize = 12;
@@ -27,7 +27,7 @@ impl Waiting {
     pub(crate) fn update(&mut self, pending: &[Request]) -> Change {
         let waiting: Vec<&Request> = pending
             .iter()
-            .filter(|request| request.kind().waits_for_person())
+            .filter(|request| request.kind().waits_for_person() && request.sent.is_none())
             .collect();
         let is_shown = |id: &RequestId| waiting.iter().any(|request| request.id == *id);
         let ended = self.shown.take_if(|id| !is_shown(id));
@@ -54,7 +54,7 @@ impl Waiting {
 
 /// A request, with the keys below it.
 fn request_box(request: &Request, count: usize) -> RequestBox {
-    let (from, id) = (&request.from, &request.id);
+    let (from, id) = (author_text(request), &request.id);
     let what = match request.kind() {
         RequestKind::Plan => format!("{from} has a plan"),
         RequestKind::Permission => format!("{from} asks to run"),
@@ -165,7 +165,7 @@ impl Said {
 pub(crate) fn show_all(pending: &[Request]) -> String {
     let waiting = pending
         .iter()
-        .filter(|request| request.kind().waits_for_person());
+        .filter(|request| request.kind().waits_for_person() && request.sent.is_none());
     let shown = waiting.map(|request| {
         let (from, id, kind) = (&request.from, &request.id, request.kind().as_str());
         let body = subject_text(&request.subject);

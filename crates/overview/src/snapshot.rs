@@ -93,6 +93,10 @@ pub struct RequestRow {
     pub kind: RequestKind,
     pub from: String,
     pub to: String,
+    /// The host that it is at home on, if it is another one.
+    pub host: Option<HostId>,
+    /// Whether it was answered here, which its home has yet to record.
+    pub is_sent: bool,
     /// What is asked for, on one line.
     pub summary: String,
     /// The lines of the plan, the tool call, the question or the reason.
@@ -140,7 +144,7 @@ pub fn snapshot(team: &TeamDir) -> Snapshot {
         Ok(tasks) => snapshot.tasks = tasks,
         Err(error) => problems.push(error.to_string()),
     }
-    match team::pending(team) {
+    match team::all_pending(team) {
         Ok(requests) => snapshot.requests = requests.iter().map(request).collect(),
         Err(error) => problems.push(error.to_string()),
     }
@@ -233,6 +237,8 @@ fn request(request: &Request) -> RequestRow {
         kind: request.kind(),
         from: request.from.as_str().to_owned(),
         to: request.to.as_str().to_owned(),
+        host: request.host.clone(),
+        is_sent: request.sent.is_some(),
         summary: one_line(&summary(&request.subject, &text)),
         text: text.lines().map(one_line).collect(),
         subject: request.subject.clone(),

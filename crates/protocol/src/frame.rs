@@ -8,8 +8,8 @@ pub use board::{
 };
 
 use crate::{
-    AgentName, FrameId, HostId, Incarnation, MAX_LINE_BYTES, MemberStatus, Recipient, StreamEpoch,
-    Timestamp,
+    AgentName, FrameId, HostId, Incarnation, MAX_LINE_BYTES, MemberStatus, Recipient, RequestFile,
+    RequestId, SentAnswer, StreamEpoch, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -53,6 +53,12 @@ pub enum Payload {
     Members(HostMembers),
     /// Something about the task board.
     Board(BoardFrame),
+    /// What somebody at home on the sending host asks a person, as it is there now: a copy for reading.
+    Request { request: Box<RequestFile> },
+    /// An answer of the sending host to a request at home on the receiving one, which records it.
+    Answer { answer: SentAnswer },
+    /// This answer of the receiving host has no effect.
+    AnswerRefused { answer: SentAnswer, reason: String },
 }
 
 /// Who is at home on a host.
@@ -94,6 +100,13 @@ record! {
         req epoch: StreamEpoch => "epoch",
         req seq: u64 => "seq",
         req id: FrameId => "id",
+    }
+}
+
+record! {
+    /// `bridge/.requests.json`: the requests at home here of which other hosts may have a copy that is pending.
+    pub struct ToldRequests {
+        def requests: Vec<RequestId> => "requests",
     }
 }
 

@@ -62,7 +62,7 @@ pub use event::{Event, EventKind, EventLine};
 pub use frame::{
     AppliedMark, AskEnd, BoardAnswer, BoardAsk, BoardChange, BoardClaim, BoardCopy, BoardFrame,
     BoardOutcome, BoardTasks, Frame, HostMember, HostMembers, MAX_FRAME_BYTES,
-    MAX_FRAMES_UNDER_WAY, Payload, Peer, SentMark, TaskChange,
+    MAX_FRAMES_UNDER_WAY, Payload, Peer, SentMark, TaskChange, ToldRequests,
 };
 pub use grant::{Grant, GrantScope, Grants};
 pub use id::{
@@ -94,7 +94,7 @@ pub use note::{MAX_NOTE_CHARS, MAX_NOTE_TAG_CHARS, MAX_NOTE_TAGS, Note};
 pub use record::Extra;
 pub use request::{
     Answer, IgnoredAnswer, InvalidRequest, PermissionAsk, QuestionAsk, Request, RequestFile,
-    RequestKind, RequestState, RequestStatus, Subject,
+    RequestKind, RequestState, RequestStatus, SentAnswer, Subject,
 };
 pub use roster::{Member, MemberSpec, MemberStatus, RestartPolicy, Roster, TeamName};
 pub use submission::{

@@ -5,7 +5,7 @@ mod file;
 
 pub use file::{InvalidRequest, RequestFile};
 
-use crate::{GrantScope, Incarnation, Party, Recipient, RequestId, Sender, Timestamp};
+use crate::{GrantScope, HostId, Incarnation, Party, Recipient, RequestId, Sender, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -34,6 +34,13 @@ pub struct Request {
     pub state: RequestState,
     /// Answers that came and had no effect.
     pub ignored: Vec<IgnoredAnswer>,
+    /// The host that it is at home on, where its answer is recorded. Then this is a copy for reading; without a
+    /// host it is at home here.
+    pub host: Option<HostId>,
+    /// What was answered on this host to a copy.
+    pub sent: Option<SentAnswer>,
+    /// Why the last answer of this host to a copy has no effect, as its home says.
+    pub refused: Option<String>,
     /// Fields of the file that this version does not know.
     pub extra: crate::Extra,
 }
@@ -167,6 +174,25 @@ pub enum RequestStatus {
     Rejected,
     /// See [`RequestState::Expired`].
     Expired,
+}
+
+record! {
+    /// An answer to a request that is at home on another host, which records it there.
+    pub struct SentAnswer {
+        req request_id: RequestId => "request_id",
+        req kind: RequestKind => "kind",
+        /// A person, or the lead in a person's place.
+        req by: Party => "by",
+        /// See [`Answer::name`].
+        opt name: String => "name",
+        req approve: bool => "approve",
+        /// The feedback, the reason or the answer; may be empty.
+        def text: String => "text",
+        /// See [`Answer::scope`].
+        opt scope: GrantScope => "scope",
+        /// When it was given, by the clock of its host.
+        req at: Timestamp => "at",
+    }
 }
 
 record! {

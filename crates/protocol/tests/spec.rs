@@ -7,8 +7,8 @@ use protocol::{
     AppliedMark, BoardClaim, BoardCopy, Body, Budget, ConversationRecord, DeadLetter, EventKind,
     EventLine, ExitRecord, Frame, Grants, Holder, JournalLine, JournalRecord, Line, LiveState,
     MemberStatus, Note, Payload, Peer, Request, RequestFile, RequestKind, RequestStatus, Roster,
-    SentMark, SessionHeader, Submission, Task, TaskStatus, TeamLimits, TodoList, Traffic,
-    decode_line, exit,
+    SentAnswer, SentMark, SessionHeader, Submission, Task, TaskStatus, TeamLimits, TodoList,
+    ToldRequests, Traffic, decode_line, exit,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -215,6 +215,8 @@ fn every_fence_says_what_it_holds() {
         "json peer",
         "json board_copy",
         "json board_claim",
+        "json sent_answer",
+        "json told_requests",
         "text layout",
         "text record",
         "text line",
@@ -235,6 +237,9 @@ words!(PAYLOADS, payload_kind, Payload {
     Payload::Mail { .. } => "mail",
     Payload::Members(_) => "members",
     Payload::Board(_) => "board",
+    Payload::Request { .. } => "request",
+    Payload::Answer { .. } => "answer",
+    Payload::AnswerRefused { .. } => "answer_refused",
 });
 
 #[test]
@@ -251,6 +256,8 @@ fn every_kind_of_frame_and_the_marks_of_a_bridge_are_shown_and_read_as_written()
     documents::<Peer>("json peer");
     documents::<BoardCopy>("json board_copy");
     documents::<BoardClaim>("json board_claim");
+    documents::<SentAnswer>("json sent_answer");
+    documents::<ToldRequests>("json told_requests");
 }
 
 #[test]

@@ -50,9 +50,9 @@ pub use request::{
     Addressee, AdoptRefusal, AnswerSource, AskState, Author, ExpireReason, ExpireRefusal,
     MAX_CHOICES, MAX_IGNORED, OpenAskRefusal, OpenPlanRefusal, OpenShutdownRefusal, Opening,
     Response, Verdict, WhyIgnored, abandoned, adopt, answer, answer_text, ask_state, asked_hash,
-    call_hash, call_text, decider, due, expire, granted, lead_may_answer, not_run_text, notified,
-    open_permission, open_plan, open_question, open_shutdown, question_hash, request_line,
-    subject_text,
+    author_text, call_hash, call_text, decider, due, expire, granted, lead_may_answer,
+    name_elsewhere, not_run_text, notified, open_permission, open_plan, open_question,
+    open_shutdown, question_hash, request_line, subject_text,
 };
 pub use restart::{RestartDecision, RestartHistory, RestartLimits, restarts_text};
 pub use shutdown::{

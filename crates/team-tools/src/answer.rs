@@ -2,7 +2,7 @@
 
 use crate::TeamContext;
 use crate::teammate::request_id;
-use protocol::RequestId;
+use protocol::{Request, RequestId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use team::{PersonAnswer, answer_person};
@@ -50,6 +50,14 @@ impl Tool for AnswerRequest {
     }
 }
 
+/// What is said of an answer to a request that another host records.
+pub(crate) fn sent_to(request: &Request) -> Option<String> {
+    let (host, author) = (request.host.as_ref()?, &request.from);
+    Some(format!(
+        "Sent to the host '{host}' for '{author}', not yet recorded there"
+    ))
+}
+
 /// An answer with which nothing is wrong as far as its arguments show.
 #[derive(Debug)]
 pub(crate) struct CheckedAnswer {
@@ -87,6 +95,9 @@ impl CheckedAnswer {
         let answered = answer_person(&context.team, &context.me, &self.id, &answer);
         let request = answered.map_err(|error| ToolError::from_error(&error))?;
         let (author, status) = (&request.from, request.status().as_str());
-        Ok(ToolOutput::ok(format!("{status} for '{author}'")))
+        Ok(ToolOutput::ok(match sent_to(&request) {
+            Some(text) => text,
+            None => format!("{status} for '{author}'"),
+        }))
     }
 }

@@ -1,6 +1,7 @@
 //! Tools that only the lead has: `spawn_teammate`, `list_teammates`, `shutdown_request`,
 //! `shutdown_response`, `plan_approval`.
 
+use crate::answer::sent_to;
 use crate::mail::NoArgs;
 use crate::teammate::request_id;
 use crate::{Starter, TeamContext};
@@ -345,6 +346,9 @@ impl Tool for PlanDecision {
                     }
                     error => ToolError::from_error(&error),
                 })?;
+                if let Some(text) = sent_to(&request) {
+                    return Ok(ToolOutput::ok(text));
+                }
                 let decision = match request.status() {
                     RequestStatus::Approved => "approved",
                     RequestStatus::Rejected | RequestStatus::Pending | RequestStatus::Expired => {

@@ -171,7 +171,7 @@ impl Tool for AnswerWaiting {
 
 /// Refuses to answer for the user what only they decide.
 fn may_answer(team: &TeamDir, id: &RequestId) -> Result<(), ToolError> {
-    let request = team.request(id);
+    let request = team::find_request(team, id);
     let request = request.map_err(|error| ToolError::from_error(&error))?;
     if lead_may_answer(&request) {
         return Ok(());

@@ -35,9 +35,10 @@ pub use notes::{
 pub use protocol::Actor;
 pub use requests::{
     AnswerError, Ask, AskError, AskPersonError, FollowUpError, MailedAnswer, Overdue, PersonAnswer,
-    ShutdownOptions, SubmitError, addressee, answer_person, answer_shutdown, ask_person,
-    ask_shutdown, decide_plan, deliver_unsent_shutdown, deny_unattended, expire_at_deadline,
-    expire_overdue, follow_up, mail_unrecorded_answer, notify_once, overdue, pending, prepare_ask,
+    ShutdownOptions, SubmitError, addressee, all_pending, all_requests, answer_person,
+    answer_shutdown, ask_person, ask_shutdown, by_whom, decide_plan, deliver_unsent_shutdown,
+    deny_unattended, expire_at_deadline, expire_overdue, find_request, follow_up,
+    mail_unrecorded_answer, notify_once, overdue, pending, prepare_ask, record_answer,
     record_before_commit, record_mailed_answer, record_plan, submit_plan, unanswerable, waiting,
-    withdraw_ask, withdraw_asks,
+    was_recorded, withdraw_ask, withdraw_asks,
 };

@@ -2,17 +2,19 @@
 
 mod answer;
 mod ask;
+mod elsewhere;
 mod plan;
 mod shutdown;
 
 pub use answer::{
     AnswerError, MailedAnswer, PersonAnswer, answer_person, answer_shutdown, decide_plan,
-    mail_unrecorded_answer, record_before_commit, record_mailed_answer,
+    mail_unrecorded_answer, record_answer, record_before_commit, record_mailed_answer,
 };
 pub use ask::{
     Ask, AskPersonError, FollowUpError, ask_person, deny_unattended, expire_at_deadline, follow_up,
     notify_once, prepare_ask, waiting, withdraw_ask, withdraw_asks,
 };
+pub use elsewhere::{all_pending, all_requests, by_whom, find_request, was_recorded};
 pub use plan::{SubmitError, record_plan, submit_plan};
 pub use shutdown::{AskError, ShutdownOptions, ask_shutdown, deliver_unsent_shutdown};
 
@@ -38,7 +40,7 @@ pub fn addressee(team: &TeamDir, recipient: &Recipient) -> Addressee {
     }
 }
 
-/// All pending requests, oldest first. Files that are not requests are skipped.
+/// All pending requests at home on this host, oldest first. Files that are not requests are skipped.
 pub fn pending(team: &TeamDir) -> Result<Vec<Request>, PathError> {
     let requests = team.requests()?.into_iter().flatten();
     Ok(requests

@@ -4,6 +4,7 @@
 //! Only the process that holds the lock writes them. An outbox is therefore a file with one writer, as a
 //! journal is: what a failed or killed append leaves at its end is left out when the file is next replaced.
 
+mod copies;
 mod outbox;
 mod waiting;
 
@@ -70,7 +71,9 @@ impl TeamDir {
         _: &BridgeGuard,
         host: &HostId,
     ) -> Result<Option<PathBuf>, PathError> {
-        self.to_trash(&self.layout.bridge_peer_dir(host))
+        let kept = self.to_trash(&self.layout.bridge_peer_dir(host))?;
+        self.remove_copies_of(host)?;
+        Ok(kept)
     }
 
     /// What people are shown of a host.
@@ -111,8 +114,8 @@ impl TeamDir {
         Ok(atomic::sync_parent(&path, self.options.durability)?)
     }
 
-    /// How many frames wait for a host, for whoever is not its bridge. Those that only tell who is at home here
-    /// do not count: nobody misses them. If nothing waits, only the end of the outbox is read.
+    /// How many frames wait for a host, for whoever is not its bridge. Those that only tell who is at home here,
+    /// and what they ask, do not count: nobody misses them. If nothing waits, only the end of the outbox is read.
     pub fn frames_waiting(&self, host: &HostId) -> Result<u64, TeamFileError> {
         let mark: Option<SentMark> = team_files::read(&self.layout.sent_mark(host))?;
         let Some(mark) = mark else {

@@ -92,6 +92,17 @@ impl Layout {
         self.requests_dir().join(format!("{id}.json"))
     }
 
+    /// A copy of a request that is at home on `host`. It stands beside the others, so that whoever watches
+    /// those sees it change.
+    pub fn request_copy(&self, host: &HostId, id: &RequestId) -> PathBuf {
+        self.requests_dir().join(format!("{id}.{host}.copy"))
+    }
+
+    /// What was answered here to such a copy, until its home has recorded it.
+    pub fn sent_answer(&self, host: &HostId, id: &RequestId) -> PathBuf {
+        self.requests_dir().join(format!("{id}.{host}.answer"))
+    }
+
     pub(crate) fn requests_lock(&self) -> PathBuf {
         self.requests_dir().join(".lock")
     }
@@ -300,6 +311,11 @@ impl Layout {
     /// The folder of the bridge to other hosts.
     pub fn bridge_dir(&self) -> PathBuf {
         self.root.join("bridge")
+    }
+
+    /// The requests at home here of which other hosts may have a copy that is pending.
+    pub(crate) fn told_requests(&self) -> PathBuf {
+        self.bridge_dir().join(".requests.json")
     }
 
     /// Held by the bridge of this host.

@@ -61,18 +61,24 @@ impl TeamDir {
             .and_then(|found| found.ok_or_else(|| RequestError::Unknown(id.clone())))
     }
 
-    /// All requests, oldest first, and an error for each file that is not a valid request.
-    pub fn requests(&self) -> Result<Vec<Result<Request, RequestError>>, PathError> {
+    /// The ids of all requests, in no order.
+    pub fn request_ids(&self) -> Result<Vec<RequestId>, PathError> {
         let dir = self.layout.requests_dir();
         let fail = |error| PathError::new("list", &dir, error);
-        let mut requests = Vec::new();
+        let mut ids = Vec::new();
         for entry in files::list(&dir).map_err(fail)? {
             let name = entry.map_err(fail)?.file_name();
             let stem = name.to_str().and_then(|name| name.strip_suffix(".json"));
-            let id = stem.and_then(|stem| RequestId::new(stem).ok());
-            if let Some(id) = id {
-                requests.extend(read(&self.layout.request(&id)).transpose());
-            }
+            ids.extend(stem.and_then(|stem| RequestId::new(stem).ok()));
+        }
+        Ok(ids)
+    }
+
+    /// All requests, oldest first, and an error for each file that is not a valid request.
+    pub fn requests(&self) -> Result<Vec<Result<Request, RequestError>>, PathError> {
+        let mut requests = Vec::new();
+        for id in self.request_ids()? {
+            requests.extend(read(&self.layout.request(&id)).transpose());
         }
         requests.sort_by_key(|request| match request {
             Ok(request) => (Some(request.created_at), request.id.to_string()),
@@ -120,7 +126,7 @@ pub fn new_request_id() -> RequestId {
     RequestId::new(&digits).expect("hex digits are a valid id")
 }
 
-fn encode(request: &Request) -> Vec<u8> {
+pub(crate) fn encode(request: &Request) -> Vec<u8> {
     let file = RequestFile::from(request.clone());
     let mut bytes = serde_json::to_vec_pretty(&file).expect("text keys and finite numbers encode");
     bytes.push(b'\n');
@@ -128,6 +134,20 @@ fn encode(request: &Request) -> Vec<u8> {
 }
 
 pub(crate) fn read(path: &Path) -> Result<Option<Request>, RequestError> {
+    let found = read_at(path)?;
+    if let Some(request) = &found
+        && path.file_stem() != Some(OsStr::new(request.id.as_str()))
+    {
+        return Err(RequestError::Invalid {
+            path: path.to_path_buf(),
+            reason: format!("its request_id is {}", request.id),
+        });
+    }
+    Ok(found)
+}
+
+/// The request in a file of any name.
+pub(crate) fn read_at(path: &Path) -> Result<Option<Request>, RequestError> {
     let bytes = match files::read_whole(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -139,9 +159,6 @@ pub(crate) fn read(path: &Path) -> Result<Option<Request>, RequestError> {
     };
     let file: RequestFile =
         serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
-    if path.file_stem() != Some(OsStr::new(file.request_id.as_str())) {
-        return Err(invalid(format!("its request_id is {}", file.request_id)));
-    }
     let request = Request::try_from(file).map_err(|error| invalid(error.to_string()))?;
     Ok(Some(request))
 }

@@ -151,7 +151,7 @@ pub(crate) fn put(
 }
 
 /// The text of a file, for people as much as for programs.
-fn encode(value: &impl Serialize) -> Vec<u8> {
+pub(crate) fn encode(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = serde_json::to_vec_pretty(value).expect("text keys and finite numbers encode");
     bytes.push(b'\n');
     bytes

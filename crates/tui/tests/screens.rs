@@ -70,6 +70,8 @@ fn plan(id: &str, from: &str) -> RequestRow {
         kind: RequestKind::Plan,
         from: from.to_owned(),
         to: "lead".to_owned(),
+        host: None,
+        is_sent: false,
         summary: "1. Read the parser.".to_owned(),
         text: vec!["1. Read the parser.".to_owned(), "2. Fix it.".to_owned()],
         subject: protocol::Subject::Plan {

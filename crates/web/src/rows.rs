@@ -162,6 +162,8 @@ fn request(at: usize, row: &RequestRow) -> Value {
         "waits_for_person": row.kind.waits_for_person(),
         "from": row.from,
         "to": row.to,
+        "host": row.host,
+        "sent": row.is_sent,
         "summary": row.summary,
         "text": row.text.join("\n"),
         "created": row.created_at,

@@ -23,6 +23,9 @@ pub(super) fn service(
     if let Some(name) = &command.name {
         words.extend(["--name".to_owned(), name.to_string()]);
     }
+    if command.accept_answers {
+        words.push("--accept-answers".to_owned());
+    }
     let mut environment = String::new();
     match address {
         Address::Ssh(address) => {

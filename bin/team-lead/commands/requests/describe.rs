@@ -5,7 +5,7 @@ use crate::output::indented;
 use protocol::{
     GrantScope, IgnoredAnswer, Request, RequestState, RequestStatus, Sender, Subject, Timestamp,
 };
-use rules::{decider, subject_text};
+use rules::{author_text, decider, subject_text};
 use terminal_text::clean;
 
 /// A heading, the subject, the answer, and the command to type next. Decided requests are shortened
@@ -28,10 +28,38 @@ pub(super) fn describe(request: &Request, now: Timestamp, full: bool) -> String 
     } else if ignored.len() > 0 {
         lines.push(indented(&format!("{} answers were ignored", ignored.len())));
     }
-    if is_pending {
+    lines.extend(sent_text(request).map(|text| indented(&text)));
+    if is_pending && request.sent.is_none() {
         lines.extend(how_to_answer(request).map(|text| indented(&text)));
     }
     lines.join("\n")
+}
+
+/// What was answered on this host to a request that another host records.
+fn sent_text(request: &Request) -> Option<String> {
+    let is_pending = request.status() == RequestStatus::Pending;
+    match (&request.sent, &request.refused) {
+        (Some(sent), _) => {
+            let decision = if sent.approve { "approved" } else { "rejected" };
+            let text = clean(&sent.text);
+            let colon = if text.is_empty() { "" } else { ": " };
+            let state = if is_pending {
+                "sent, not yet recorded"
+            } else {
+                "sent"
+            };
+            let by = team::by_whom(sent);
+            Some(format!(
+                "{decision} by {} here, {state}{colon}{text}",
+                clean(&by)
+            ))
+        }
+        (None, Some(why)) if is_pending => Some(format!(
+            "the last answer from here has no effect: {}",
+            clean(why)
+        )),
+        (None, Some(_) | None) => None,
+    }
 }
 
 /// The commands that answer a pending request.
@@ -62,7 +90,8 @@ fn how_to_answer(request: &Request) -> Option<String> {
 }
 
 fn heading(request: &Request, now: Timestamp) -> String {
-    let Request { id, from, to, .. } = request;
+    let Request { id, to, .. } = request;
+    let from = author_text(request);
     let kind = request.kind().as_str();
     let status = request.status().as_str();
     let age = duration::format(now.since(request.created_at));

@@ -188,6 +188,9 @@ fn request(id: &str) -> anyhow::Result<Request> {
         },
         state: RequestState::Pending,
         ignored: Vec::new(),
+        host: None,
+        sent: None,
+        refused: None,
         extra: protocol::Extra::new(),
     })
 }

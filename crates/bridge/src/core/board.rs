@@ -185,7 +185,9 @@ impl Core {
                 self.told_board.hosts.remove(from);
                 Ok(())
             }
-            (BoardFrame::Answer(answer), Some(home)) if home == from => self.take_answer(answer),
+            (BoardFrame::Answer(answer), Some(home)) if home == from => {
+                self.take_board_answer(answer)
+            }
             (BoardFrame::Tasks(news), Some(home)) if home == from => {
                 self.team.update_board_copy(&self.guard, news)?;
                 self.note_copy(home, true);
@@ -223,7 +225,7 @@ impl Core {
     }
 
     /// The home has answered: whoever waits gets it, and others get mail.
-    fn take_answer(&self, answer: &BoardAnswer) -> Result<(), ApplyError> {
+    fn take_board_answer(&self, answer: &BoardAnswer) -> Result<(), ApplyError> {
         let Some(ask) = self.team.ask(&answer.id)? else {
             return Ok(());
         };

@@ -78,9 +78,11 @@ fn size_about(frame: &Frame) -> usize {
             content.map_or(512, |text| 512 + text.len())
         }
         protocol::Payload::Members(said) => 512 + 256 * said.members.len(),
-        protocol::Payload::Board(said) => {
-            let encoded = serde_json::to_vec(said).map_or(0, |bytes| bytes.len());
-            512 + encoded
+        payload @ (protocol::Payload::Board(_)
+        | protocol::Payload::Request { .. }
+        | protocol::Payload::Answer { .. }
+        | protocol::Payload::AnswerRefused { .. }) => {
+            serde_json::to_vec(payload).map_or(512, |bytes| 512 + bytes.len())
         }
     }
 }

@@ -108,7 +108,7 @@ impl Lead {
         let change = self.state.waiting.update(pending);
         if let Some(id) = &change.ended {
             self.writer.write(&Output::Offer(&None));
-            let ended = self.runtime.team().request(id).ok();
+            let ended = team::find_request(self.runtime.team(), id).ok();
             if let Some(text) = ended.as_ref().and_then(outcome) {
                 self.writer.notice(&text);
             }

@@ -5,6 +5,7 @@ use crate::console::{Input, Output, Pressed};
 use crate::machine::Event;
 use crate::typed::Typed;
 use crate::waiting::{Said, show_all};
+use rules::author_text;
 use team::{Actor, PersonAnswer};
 
 impl Lead {
@@ -45,8 +46,11 @@ impl Lead {
                 self.state.waiting.answered(&pressed.id);
                 match team::answer_person(team, &Actor::user(), &pressed.id, &answer) {
                     Ok(request) => {
-                        let (from, status) = (&request.from, request.status().as_str());
-                        let id = &request.id;
+                        let (from, id) = (author_text(&request), &request.id);
+                        let status = match &request.sent {
+                            Some(_) => "sent, not yet recorded",
+                            None => request.status().as_str(),
+                        };
                         let text = format!("Request {id} of {from}: {status}.");
                         self.writer.notice(&text);
                     }

@@ -15,6 +15,9 @@ fn request(id: &str, subject: Subject) -> Request {
         subject,
         state: RequestState::Pending,
         ignored: Vec::new(),
+        host: None,
+        sent: None,
+        refused: None,
         extra: Extra::new(),
     }
 }

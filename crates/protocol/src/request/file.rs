@@ -2,9 +2,9 @@
 
 use super::{
     Answer, IgnoredAnswer, PermissionAsk, QuestionAsk, Request, RequestKind, RequestState,
-    RequestStatus, Subject,
+    RequestStatus, SentAnswer, Subject,
 };
-use crate::{GrantScope, Incarnation, Party, Recipient, RequestId, Timestamp};
+use crate::{GrantScope, HostId, Incarnation, Party, Recipient, RequestId, Timestamp};
 use serde_json::Value;
 
 record! {
@@ -72,6 +72,12 @@ record! {
         opt scope: GrantScope => "scope",
         /// See [`Request::ignored`].
         def ignored: Vec<IgnoredAnswer> => "ignored",
+        /// See [`Request::host`].
+        opt host: HostId => "host",
+        /// See [`Request::sent`].
+        opt sent: SentAnswer => "sent",
+        /// See [`Request::refused`].
+        opt refused: String => "refused",
     }
 }
 
@@ -118,6 +124,9 @@ impl From<Request> for RequestFile {
             resolved_by_name: None,
             scope: None,
             ignored: request.ignored,
+            host: request.host,
+            sent: request.sent,
+            refused: request.refused,
             extra: request.extra,
         };
         file.set_subject(request.subject);
@@ -266,6 +275,9 @@ impl TryFrom<RequestFile> for Request {
             subject,
             state,
             ignored: file.ignored,
+            host: file.host,
+            sent: file.sent,
+            refused: file.refused,
             extra: file.extra,
         })
     }

@@ -4,7 +4,7 @@ use super::ask::{chosen, is_as_asked, lead_may_answer};
 use super::expire::{Addressee, past_deadline};
 use crate::party::is_recipient;
 use protocol::{
-    Answer, Body, Extra, GrantScope, IgnoredAnswer, Incarnation, Message, Party, Recipient,
+    Answer, Body, Extra, GrantScope, HostId, IgnoredAnswer, Incarnation, Message, Party, Recipient,
     Request, RequestId, RequestKind, RequestState, RequestStatus, Sender, Subject, Timestamp,
 };
 
@@ -276,6 +276,14 @@ pub fn decider(answer: &Answer) -> String {
         Some(name) => format!("{name} ({})", answer.by),
         None => answer.by.to_string(),
     }
+}
+
+/// How a person of another host is called in what is recorded here.
+pub fn name_elsewhere(name: Option<&str>, host: &HostId) -> String {
+    let name = name.unwrap_or("user").chars();
+    let name: String = name.filter(|c| !c.is_control() && *c != '@').collect();
+    let name: String = name.chars().take(MAX_STRANGER_CHARS).collect();
+    format!("{name}@{host}")
 }
 
 fn by_whom(by: Option<&str>) -> String {

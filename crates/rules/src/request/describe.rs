@@ -54,9 +54,18 @@ pub fn call_text(ask: &PermissionAsk) -> String {
     }
 }
 
+/// Who asks, with the host that the request is at home on if it is another one.
+pub fn author_text(request: &Request) -> String {
+    match &request.host {
+        Some(host) => format!("{} on {host}", request.from),
+        None => request.from.to_string(),
+    }
+}
+
 /// A pending request in a line: who has to do what.
 pub fn request_line(request: &Request) -> String {
-    let Request { id, from, to, .. } = request;
+    let Request { id, to, .. } = request;
+    let from = author_text(request);
     let first_line = |text: &str| text.lines().next().unwrap_or_default().to_owned();
     match &request.subject {
         Subject::Plan { .. } => format!("plan {id} of {from} waits for a decision"),

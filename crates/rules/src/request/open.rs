@@ -187,6 +187,9 @@ fn pending(opening: Opening, deadline: Option<Timestamp>, subject: Subject) -> R
         subject,
         state: RequestState::Pending,
         ignored: Vec::new(),
+        host: None,
+        sent: None,
+        refused: None,
         extra: Extra::new(),
     }
 }

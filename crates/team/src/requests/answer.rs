@@ -6,10 +6,11 @@
 //! same rule.
 
 use super::ask::{FollowUpError, follow_up};
+use super::elsewhere::{find_request, send_answer};
 use super::{addressee, change};
 use crate::{Actor, send_message};
 use protocol::{
-    Answer, Body, GrantScope, Message, MessageId, Party, Recipient, Request, RequestId,
+    Answer, Body, GrantScope, HostId, Message, MessageId, Party, Recipient, Request, RequestId,
     RequestKind, RequestState, Sender,
 };
 use rules::{Addressee, AnswerSource, Response, Verdict, WhyIgnored, answer};
@@ -29,6 +30,16 @@ pub enum AnswerError {
     /// The answer does not count, and nothing was changed.
     #[error("the answer to request {id} has no effect: {why}")]
     Refused { id: RequestId, why: WhyIgnored },
+    /// Somebody on this host has answered, and the home of the request has not said what became of it.
+    #[error(
+        "request {id} is at home on the host '{host}', and an answer{} is on its way there",
+        by.as_ref().map_or_else(String::new, |by| format!(" of {by}"))
+    )]
+    AlreadySent {
+        id: RequestId,
+        host: HostId,
+        by: Option<String>,
+    },
     #[error(transparent)]
     Request(#[from] RequestError),
     /// The answer is recorded and counts, but no mail about it was sent.
@@ -103,14 +114,15 @@ pub fn decide_plan(
     feedback: &str,
 ) -> Result<Request, AnswerError> {
     let plan = own_answer(RequestKind::Plan, me, id);
-    answer_request(
-        team,
-        Response {
-            approve,
-            text: feedback.to_owned(),
-            ..plan
-        },
-    )
+    let decision = Response {
+        approve,
+        text: feedback.to_owned(),
+        ..plan
+    };
+    match find_request(team, id)? {
+        copy @ Request { host: Some(_), .. } => send_answer(team, copy, decision),
+        Request { host: None, .. } => answer_request(team, decision),
+    }
 }
 
 /// Answers whatever waits for a person: a plan, a tool call or a question. The first answer counts, and
@@ -121,7 +133,7 @@ pub fn answer_person(
     id: &RequestId,
     answer: &PersonAnswer<'_>,
 ) -> Result<Request, AnswerError> {
-    let found = team.request(id)?;
+    let found = find_request(team, id)?;
     if found.kind() == RequestKind::Shutdown {
         return Err(AnswerError::NotForPerson { id: id.clone() });
     }
@@ -132,8 +144,19 @@ pub fn answer_person(
         scope: answer.scope,
         ..own_answer(found.kind(), me, id)
     };
-    if found.kind() == RequestKind::Plan {
-        return answer_request(team, response);
+    match found.host {
+        Some(_) => send_answer(team, found, response),
+        None => record_answer(team, response),
+    }
+}
+
+/// Records an answer to a plan, a tool call or a question that is at home here, and does what follows from it.
+pub fn record_answer(team: &TeamDir, response: Response) -> Result<Request, AnswerError> {
+    let id = &response.request_id;
+    match response.kind {
+        RequestKind::Shutdown => return Err(AnswerError::NotForPerson { id: id.clone() }),
+        RequestKind::Plan => return answer_request(team, response),
+        RequestKind::Permission | RequestKind::Question => {}
     }
     let recorded = record(team, &response);
     if let Err(AnswerError::Refused { .. }) = &recorded {

@@ -112,8 +112,16 @@ fn take_over(team: &TeamDir, wanted: &Request) -> Result<Request, AskPersonError
     })
 }
 
-/// Everything that waits for a person, oldest first.
+/// Everything that waits for a person here, oldest first: what is at home here, and the copies of what is at home
+/// on other hosts.
 pub fn waiting(team: &TeamDir) -> Result<Vec<Request>, PathError> {
+    let mut pending = super::all_pending(team)?;
+    pending.retain(|request| request.kind().waits_for_person());
+    Ok(pending)
+}
+
+/// Those of them that are at home here.
+fn waiting_here(team: &TeamDir) -> Result<Vec<Request>, PathError> {
     let mut pending = super::pending(team)?;
     pending.retain(|request| request.kind().waits_for_person());
     Ok(pending)
@@ -131,7 +139,7 @@ pub fn expire_at_deadline(team: &TeamDir, id: &RequestId) -> Result<Request, Req
 
 /// Ends what `party` asked and waits for no more: all its pending tool calls and questions but `kept`.
 pub fn withdraw_asks(team: &TeamDir, party: &Party, kept: &[RequestId]) -> Result<(), PathError> {
-    for request in waiting(team)? {
+    for request in waiting_here(team)? {
         if is_ask(&request) && request.from == *party && !kept.contains(&request.id) {
             // The next start finds what could not be expired now.
             let _ = change(team, &request.id, |request| {
@@ -153,7 +161,7 @@ pub fn withdraw_ask(team: &TeamDir, id: &RequestId) -> Result<bool, RequestError
 /// Ends all that only a person could answer, because there is none. Returns what was ended.
 pub fn deny_unattended(team: &TeamDir) -> Result<Vec<Request>, PathError> {
     let mut ended = Vec::new();
-    for request in waiting(team)? {
+    for request in waiting_here(team)? {
         if is_ask(&request) && !lead_may_answer(&request) {
             let changed = change(team, &request.id, |request| {
                 expire(request, ExpireReason::NobodyThere, now()).ok()

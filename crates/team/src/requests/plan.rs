@@ -94,6 +94,13 @@ pub fn record_plan(team: &TeamDir, message: &Message) -> Result<Option<Request>,
     let Some(Sender::Party(from)) = &message.from else {
         return Ok(None);
     };
+    // One of another host is recorded there, and this host has a copy.
+    if let Party::Member(name) = from
+        && let Ok(roster) = team.roster()
+        && roster.host_of(&Recipient::Member(name.clone())).is_some()
+    {
+        return Ok(None);
+    }
     match team.request(request_id) {
         Err(RequestError::Unknown(_)) => {}
         Ok(_) => return Ok(None),

@@ -92,7 +92,11 @@ impl MailKey {
         match payload {
             Payload::Mail { to, line } => Self::of(to, line),
             Payload::Board(BoardFrame::Ask(ask)) => Some(Self::of_ask(&ask.id)),
-            Payload::Members(_) | Payload::Board(_) => None,
+            Payload::Members(_)
+            | Payload::Board(_)
+            | Payload::Request { .. }
+            | Payload::Answer { .. }
+            | Payload::AnswerRefused { .. } => None,
         }
     }
 

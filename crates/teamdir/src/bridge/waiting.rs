@@ -25,17 +25,17 @@ struct Kind {
 }
 
 impl Kind {
-    /// Whether it only tells how things are, which nobody misses.
+    /// Whether it only tells how things are on this host, which nobody misses.
     fn is_news(&self) -> bool {
         match self.kind.as_str() {
-            "members" => true,
+            "members" | "request" => true,
             "board" => matches!(self.what.as_deref(), Some("tasks" | "want")),
             _ => false,
         }
     }
 }
 
-/// How many frames behind the mark are more than news of who is at home here and of the board.
+/// How many frames behind the mark are more than news of this host.
 pub(super) fn count_waiting(file: &File, mark: &SentMark) -> io::Result<u64> {
     let is_waiting = |frame: &Numbered| frame.epoch == mark.epoch && frame.seq > mark.accepted;
     if !last_frame(file)?.is_some_and(|last| is_waiting(&last)) {

@@ -71,11 +71,11 @@ function requestCard(request) {
   });
   return h("li", {}, h("article", { class: "card request", tabindex: 0, "data-card": true, "data-focus": `card ${request.id}`, "data-request": request.id, "aria-label": nameOf(request) },
     h("header", {},
-      h("h3", {}, KINDS[request.kind]), h("span", {}, "of ", h("a", { href: `#/member/${request.from}` }, request.from)),
+      h("h3", {}, KINDS[request.kind]), h("span", {}, "of ", h("a", { href: `#/member/${request.from}` }, request.from), request.host && ` on ${request.host}`),
       h("span", { class: "grow" }), h("span", { class: "muted small" }, clock(request.created))),
     h("div", { class: "what", tabindex: 0, role: "group", "aria-label": "What is asked" }, what(request)),
     request.why && h("p", { class: "muted small" }, `${request.why}, in ${request.cwd}`),
-    h("footer", {}, reason, h("div", { class: "row" }, isQuestion ? question(request, reason) : approval(request, reason)))));
+    request.sent ? h("footer", {}, h("p", { class: "muted small" }, "Answered, not yet recorded")) : h("footer", {}, reason, h("div", { class: "row" }, isQuestion ? question(request, reason) : approval(request, reason)))));
 }
 
 // The team's work that the user's branch does not have yet.

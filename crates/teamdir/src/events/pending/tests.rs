@@ -126,6 +126,9 @@ fn request() -> Request {
         },
         state: RequestState::Pending,
         ignored: Vec::new(),
+        host: None,
+        sent: None,
+        refused: None,
         extra: protocol::Extra::new(),
     }
 }

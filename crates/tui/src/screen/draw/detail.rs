@@ -105,8 +105,21 @@ impl Screen {
     }
 }
 
+/// Who asks, and on which other host that is at home.
+pub(super) fn author(row: &RequestRow) -> String {
+    match &row.host {
+        Some(host) => format!("{} on {host}", row.from),
+        None => row.from.clone(),
+    }
+}
+
 fn request_title(row: &RequestRow) -> String {
-    let RequestRow { from, to, id, .. } = row;
+    let RequestRow { to, id, .. } = row;
+    let from = author(row);
+    let id = match row.is_sent {
+        true => format!("{id}, sent, not yet recorded"),
+        false => id.to_string(),
+    };
     match row.kind {
         RequestKind::Plan => format!("Plan of {from} ({id})"),
         RequestKind::Shutdown => format!("{from} asks {to} to shut down ({id})"),

@@ -1,5 +1,6 @@
 //! The requests, the board and the events.
 
+use super::detail::author;
 use super::table::{Cells, Column, Fit, Table};
 use super::{Content, Screen, selected, visible};
 use crate::screen::Focus;
@@ -74,13 +75,15 @@ impl Screen {
         } else {
             "  "
         };
+        let from = author(row);
         let (kind, who) = match row.kind {
-            RequestKind::Plan => ("plan", row.from.clone()),
-            RequestKind::Permission => ("permission", row.from.clone()),
-            RequestKind::Question => ("question", row.from.clone()),
+            RequestKind::Plan => ("plan", from),
+            RequestKind::Permission => ("permission", from),
+            RequestKind::Question => ("question", from),
             RequestKind::Shutdown => ("shutdown", format!("to {}", row.to)),
         };
         let time = match row.deadline {
+            _ if row.is_sent => "sent".to_owned(),
             Some(deadline) => format!("{} left", clock(elapsed(self.now, deadline))),
             None => clock(elapsed(row.created_at, self.now)),
         };
