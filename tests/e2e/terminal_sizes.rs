@@ -76,7 +76,7 @@ impl Printed {
         let mut painted = self.raw.split(&begin).skip(1);
         let is_there = painted.any(|rest| {
             let end = rest.find("\u{1b}[0m").unwrap_or(rest.len());
-            rest[..end].contains(text)
+            rest.get(..end).is_some_and(|part| part.contains(text))
         });
         assert!(is_there, "{text} in {colour}: {:?}", self.raw);
     }
@@ -93,7 +93,7 @@ impl Printed {
         let line = line.unwrap_or_else(|| panic!("{start}: {}", self.text));
         let place = line.find(text);
         let place = place.unwrap_or_else(|| panic!("{text}: {line}"));
-        line[..place].chars().count()
+        line.get(..place).unwrap().chars().count()
     }
 }
 
