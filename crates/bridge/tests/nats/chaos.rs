@@ -27,7 +27,7 @@ const MEMBERS_EACH: usize = 4;
 /// How many seconds a host may be silent until its claims end.
 const LEASE: u64 = 3;
 /// The time between two new tasks.
-const BETWEEN_TASKS: Duration = Duration::from_millis(100);
+const BETWEEN_TASKS: Duration = Duration::from_millis(400);
 
 /// What was done, for the report.
 #[derive(Debug, Default)]
