@@ -1,6 +1,7 @@
 //! The bridge of a host without a transport: from the folder into outboxes, and from frames into the folder.
 
 mod board;
+mod peers;
 mod requests;
 mod take;
 
@@ -200,38 +201,6 @@ impl Core {
     /// How far the frames of a host were applied here.
     pub fn applied(&self, peer: &HostId) -> Result<Option<AppliedMark>, TeamFileError> {
         self.team.applied_mark(peer)
-    }
-
-    /// Shows people how it stands with a host.
-    pub fn show_peer(&self, host: &HostId, peer: &Peer) {
-        if let Err(error) = self.team.put_peer(&self.guard, host, peer) {
-            warn!("the state of '{host}' cannot be shown: {error}");
-        }
-        let roster = self.team.roster();
-        if roster.is_ok_and(|roster| roster.lead_host.as_ref() == Some(host)) {
-            self.note_copy(host, peer.reachable);
-        }
-    }
-
-    /// Shows people that the host at this address cannot be reached, if it is known who that is.
-    pub fn show_unreachable(&self, address: &str, problem: &str) {
-        for host in self.outboxes.keys() {
-            let known = self.team.peer(host).ok().flatten();
-            let Some(known) = known.filter(|peer| peer.address.as_deref() == Some(address)) else {
-                continue;
-            };
-            let since = match known.reachable {
-                true => Some(now()),
-                false => known.since,
-            };
-            let said = Peer {
-                reachable: false,
-                since,
-                problem: Some(problem.to_owned()),
-                ..known
-            };
-            self.show_peer(host, &said);
-        }
     }
 
     /// Moves what has to cross into the outboxes. Everything is synced there when this returns.

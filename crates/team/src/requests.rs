@@ -8,7 +8,7 @@ mod shutdown;
 
 pub use answer::{
     AnswerError, MailedAnswer, PersonAnswer, answer_person, answer_shutdown, decide_plan,
-    mail_unrecorded_answer, record_answer, record_before_commit, record_mailed_answer,
+    record_answer, record_before_commit, record_mailed_answer,
 };
 pub use ask::{
     Ask, AskPersonError, FollowUpError, ask_person, deny_unattended, expire_at_deadline, follow_up,
@@ -16,7 +16,9 @@ pub use ask::{
 };
 pub use elsewhere::{all_pending, all_requests, by_whom, find_request, was_recorded};
 pub use plan::{SubmitError, record_plan, submit_plan};
-pub use shutdown::{AskError, ShutdownOptions, ask_shutdown, deliver_unsent_shutdown};
+pub use shutdown::{
+    AskError, ShutdownOptions, ask_shutdown, deliver_unsent_shutdown, mail_unrecorded_answer,
+};
 
 use protocol::{
     AgentName, Incarnation, Party, Recipient, Request, RequestId, RequestState, RequestStatus,

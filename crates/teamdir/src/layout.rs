@@ -92,8 +92,7 @@ impl Layout {
         self.requests_dir().join(format!("{id}.json"))
     }
 
-    /// A copy of a request that is at home on `host`. It stands beside the others, so that whoever watches
-    /// those sees it change.
+    /// A copy of a request that is at home on `host`. Whoever watches the requests sees it change.
     pub fn request_copy(&self, host: &HostId, id: &RequestId) -> PathBuf {
         self.requests_dir().join(format!("{id}.{host}.copy"))
     }

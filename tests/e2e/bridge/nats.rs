@@ -1,7 +1,7 @@
 //! `bridge` with a broker: how its address is given, and that a password in it is never shown.
 
 use crate::harness::{LIMIT, Run, Session, Workspace, agent, recipient};
-use protocol::exit;
+use protocol::{Incarnation, RequestStatus, exit};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -134,6 +134,16 @@ fn two_hosts_are_linked_by_a_broker_and_the_lead_gets_mail_from_the_other() {
     );
     wait_until("mail comes to the lead", LIMIT, || {
         arrived(&laptop, "lead", "hello from the other host")
+    });
+    let plan = team::submit_plan(gpu.team(), &agent("alice"), Incarnation(1), "Read.").unwrap();
+    wait_until("the plan is shown", LIMIT, || {
+        team::find_request(laptop.team(), &plan.id).is_ok()
+    });
+    laptop.ok(&["approve", plan.id.as_str()]);
+    wait_until("the answer is recorded at home", LIMIT, || {
+        let stored = gpu.team().request(&plan.id).unwrap();
+        let copy = team::find_request(laptop.team(), &plan.id).unwrap();
+        stored.status() == RequestStatus::Approved && copy.state == stored.state
     });
     let said = format!("{refused:?}{}{}", here.err(), there.err());
     assert!(!said.contains("cret"), "{said}");

@@ -450,11 +450,12 @@ pub(crate) fn request() -> impl Strategy<Value = Request> {
         of(time()),
         of(time()),
         vec(ignored(), 0..3),
+        of(text()),
         extra(),
     );
     (who, subject, state, rest).prop_map(|(who, subject, state, rest)| {
         let (id, from, from_incarnation, to, to_incarnation) = who;
-        let (created_at, deadline, notified_at, ignored, extra) = rest;
+        let (created_at, deadline, notified_at, ignored, refused, extra) = rest;
         Request {
             id,
             from,
@@ -467,6 +468,9 @@ pub(crate) fn request() -> impl Strategy<Value = Request> {
             subject,
             state,
             ignored,
+            host: None,
+            sent: None,
+            refused,
             extra,
         }
     })

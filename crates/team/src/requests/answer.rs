@@ -7,6 +7,7 @@
 
 use super::ask::{FollowUpError, follow_up};
 use super::elsewhere::{find_request, send_answer};
+use super::shutdown::shutdown_response;
 use super::{addressee, change};
 use crate::{Actor, send_message};
 use protocol::{
@@ -375,29 +376,6 @@ fn mail_answer(team: &TeamDir, request: &Request) -> Result<(), SendError> {
     send_message(team, message).map(|_| ())
 }
 
-/// Answers a shutdown request that has no file, such as a line that a person appended to an inbox. There
-/// is nothing to record, so the lead gets the mail alone.
-pub fn mail_unrecorded_answer(
-    team: &TeamDir,
-    me: &Actor,
-    id: &RequestId,
-    approve: bool,
-    reason: &str,
-) -> Result<(), SendError> {
-    let mut message = me.sign(shutdown_response(id, approve, reason));
-    message.id = answer_id(id);
-    message.to = Some(Recipient::Lead);
-    send_message(team, message).map(|_| ())
-}
-
-fn shutdown_response(id: &RequestId, approve: bool, reason: &str) -> Message {
-    Message::new(Body::ShutdownResponse {
-        request_id: id.clone(),
-        approve,
-        reason: reason.to_owned(),
-    })
-}
-
-fn answer_id(id: &RequestId) -> Option<MessageId> {
+pub(super) fn answer_id(id: &RequestId) -> Option<MessageId> {
     MessageId::new(&format!("{id}/answer")).ok()
 }

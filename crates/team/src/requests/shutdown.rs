@@ -1,5 +1,6 @@
 //! Asks a member to end.
 
+use super::answer::answer_id;
 use super::create;
 use crate::{Actor, LoggedMail, recently_logged, send_message};
 use protocol::{
@@ -105,4 +106,27 @@ fn deliver_shutdown(team: &TeamDir, request: &Request) -> Result<(), SendError> 
 
 fn message_id(request: &Request) -> Option<MessageId> {
     MessageId::new(&format!("{}/ask", request.id)).ok()
+}
+
+/// Answers a shutdown request that has no file, such as a line that a person appended to an inbox. There
+/// is nothing to record, so the lead gets the mail alone.
+pub fn mail_unrecorded_answer(
+    team: &TeamDir,
+    me: &Actor,
+    id: &RequestId,
+    approve: bool,
+    reason: &str,
+) -> Result<(), SendError> {
+    let mut message = me.sign(shutdown_response(id, approve, reason));
+    message.id = answer_id(id);
+    message.to = Some(Recipient::Lead);
+    send_message(team, message).map(|_| ())
+}
+
+pub(super) fn shutdown_response(id: &RequestId, approve: bool, reason: &str) -> Message {
+    Message::new(Body::ShutdownResponse {
+        request_id: id.clone(),
+        approve,
+        reason: reason.to_owned(),
+    })
 }

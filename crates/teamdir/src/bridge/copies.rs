@@ -191,7 +191,7 @@ impl TeamDir {
 }
 
 fn remove(path: &Path) -> Result<(), PathError> {
-    match std::fs::remove_file(path) {
+    match files::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(PathError::new("remove", path, error))
         }
