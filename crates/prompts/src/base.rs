@@ -4,7 +4,7 @@
 //! right without a sentence has none.
 
 pub(crate) const LEAD: &str = "\
-You are 'lead': you lead a team of agents for the user.";
+You are 'lead', the lead of a team of agents, and work for the user.";
 
 pub(crate) const TEAMMATE: &str = "\
 You are a teammate in a team of agents with a lead. Do what your prompt, mail and task ask.";
