@@ -37,8 +37,8 @@ pub struct Agent {
     pub(crate) tools_bytes: usize,
     pub(crate) estimator: Estimator,
     pub(crate) conversation: Conversation,
-    /// Whether this process has given the model a reminder.
-    pub(crate) has_reminded: bool,
+    /// The whole of the last reminder of which this process has told the model, or what has changed in it.
+    pub(crate) reminded: Option<String>,
 }
 
 /// The state of a turn between its rounds.
@@ -103,7 +103,7 @@ impl Agent {
             tools_bytes,
             estimator: Estimator::default(),
             conversation,
-            has_reminded: false,
+            reminded: None,
         }
     }
 

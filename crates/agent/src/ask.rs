@@ -13,6 +13,7 @@ use crate::compaction::Asking;
 use crate::host::{Event, Host, Prompt};
 use crate::outcome::{Halt, TurnError};
 use crate::record::Record;
+use crate::reminder;
 use tracing::{Instrument, debug, debug_span};
 
 /// The turns of a conversation while a request holds them. They go back without the question when this
@@ -134,22 +135,29 @@ impl Agent {
     /// middle of a turn waits for mail or the next turn. That loses nothing: what the agent has to act
     /// on comes as mail, and what it changed itself is in the results of its tools.
     ///
-    /// The first request of a process has the reminder in any case, since much may have changed while
-    /// no process ran. A compaction puts it into the new conversation itself.
+    /// The first request of a process has the whole reminder in any case, since much may have changed while
+    /// no process ran. A compaction puts it into the new conversation itself. Later ones have only the lines
+    /// that have changed, if that is shorter.
     fn remind(&mut self, prompt: &Prompt, host: &mut dyn Host) -> Result<(), Halt> {
-        let reminder = prompt.reminder.as_deref();
-        let Some(text) = reminder.filter(|text| !text.trim().is_empty()) else {
+        let now = prompt.reminder.as_deref();
+        let before = self.conversation.reminder();
+        let now = now.filter(|text| !text.trim().is_empty());
+        let Some(text) = now.or(before.map(|_| reminder::NOTHING)) else {
+            // That there is nothing to tell is known too.
+            self.reminded.get_or_insert_default();
             return Ok(());
         };
-        let is_known = self.has_reminded && self.conversation.reminder() == Some(text);
-        let is_place = self.conversation.ends_with_input() || !self.has_reminded;
+        let is_known = self.reminded.as_deref() == Some(text);
+        let is_place = self.conversation.ends_with_input() || self.reminded.is_none();
         if is_known || !is_place || self.conversation.is_paused() {
             return Ok(());
         }
-        let message = UserMessage::with_source(MessageSource::Reminder, text);
+        let before = self.reminded.as_deref().unwrap_or_default();
+        let told = reminder::changes(before, text);
+        let message = UserMessage::with_source(MessageSource::Reminder, told);
         let messages = vec![message];
         self.commit(Record::User(UserRecord { messages }), host)?;
-        self.has_reminded = true;
+        self.reminded = Some(text.to_owned());
         Ok(())
     }
 

@@ -98,7 +98,8 @@ impl Agent {
         let summarised = answer.summary.is_some();
         let record = self.compacted(plan, answer, archive.clone(), host);
         self.commit(record, host)?;
-        self.has_reminded = true;
+        // The new conversation has it whole.
+        self.reminded = Some(self.conversation.reminder().unwrap_or_default().to_owned());
         host.event(Event::Compacted {
             archive: archive.clone(),
             summarised,

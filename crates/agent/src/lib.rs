@@ -47,6 +47,7 @@ mod host;
 mod outcome;
 mod person;
 mod record;
+mod reminder;
 mod settings;
 
 pub use agent::Agent;

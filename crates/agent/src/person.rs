@@ -51,7 +51,7 @@ impl Agent {
         for record in new_conversation(session) {
             self.keep(record, host)?;
         }
-        self.has_reminded = false;
+        self.reminded = None;
         Ok(())
     }
 

@@ -6,12 +6,16 @@ sqlite         A table of messages. take() moves the rows of a reader to its jou
                transaction. The reader asks every millisecond whether the file has changed.
                synchronous=OFF: survives the death of any process, not a power cut.
 sqlite-synced  The same with synchronous=FULL: a finished transaction survives a power cut.
+clawteam       ClawTeam's own MailboxManager, run by the Python that it is installed for.
+agent-mail     Calls of the tools of a server of MCP Agent Mail, as its manual tells agents to make them:
+               fetch_inbox with the time of the newest message so far. Its port is in the file `port`.
 
-usage: mailboxes.py KIND DIR ME PEER ping | echo | read | write NUMBER | idle POLL
+usage: mailboxes.py KIND DIR ME PEER ping | echo | read | write NUMBER | collect FILE | idle POLL
 
 It says `ready` and then obeys lines on its input, as the other processes of a benchmark do.
 """
 
+import http.client
 import json
 import os
 import random
@@ -95,6 +99,84 @@ class Sqlite:
         self.base.execute(f"DELETE {found}", (self.me,))
         self.base.execute("COMMIT")
         return [content for (content,) in rows]
+
+
+class ClawTeam:
+    """Looks every millisecond; `clawteam inbox watch` looks every second by default."""
+
+    poll = 0.001
+
+    def __init__(self, folder, me, peer):
+        os.environ["CLAWTEAM_DATA_DIR"] = str(folder.resolve() / "clawteam")
+        os.environ["HOME"] = str(folder.resolve())
+        from clawteam.team.mailbox import MailboxManager
+
+        self.me = me
+        self.peer = peer
+        self.box = MailboxManager("bench")
+
+    def send(self, content):
+        self.box.send(self.me, self.peer, content)
+
+    def take(self):
+        return [message.content for message in self.box.receive(self.me)]
+
+
+class AgentMail:
+    poll = 0.01
+    # More than ever come between two looks. What is more than this is never shown.
+    limit = 1000
+    tries = 50
+
+    def __init__(self, folder, me, peer):
+        self.project = str(folder.resolve())
+        self.me = me
+        self.peer = peer
+        self.newest = None
+        self.until_open(int((folder / "port").read_text()))
+        for name in (me, peer):
+            self.call("register_agent", name=name, program="bench", model="bench")
+
+    def until_open(self, port):
+        while True:
+            try:
+                self.connection = http.client.HTTPConnection("127.0.0.1", port)
+                self.connection.connect()
+                return
+            except ConnectionRefusedError:
+                time.sleep(0.05)
+
+    def call(self, tool, **arguments):
+        params = {"name": tool, "arguments": {"project_key": self.project, **arguments}}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+        }
+        self.connection.request("POST", "/mcp/", json.dumps(body), headers)
+        answer = json.loads(self.connection.getresponse().read())
+        if "result" not in answer or answer["result"].get("isError"):
+            raise RuntimeError(f"{tool}: {answer}")
+        return answer["result"].get("structuredContent")
+
+    def send(self, content):
+        message = {"to": [self.peer], "subject": "m", "body_md": content}
+        for _ in range(self.tries):
+            try:
+                return self.call("send_message", sender_name=self.me, **message)
+            except RuntimeError:
+                # Writers at the same time may be in each other's way: whoever is told so tries again.
+                time.sleep(self.poll)
+        raise RuntimeError("send_message fails again and again")
+
+    def take(self):
+        since = {} if self.newest is None else {"since_ts": self.newest}
+        found = self.call(
+            "fetch_inbox", agent_name=self.me, limit=self.limit, include_bodies=True, **since
+        )["result"]
+        if found:
+            self.newest = found[0]["created_ts"]
+        return [message["body_md"] for message in reversed(found)]
 
 
 def say(answer):
@@ -188,10 +270,24 @@ def read(mailbox):
     threading.Event().wait()
 
 
+def collect(mailbox, path):
+    """Takes all until it is killed, and writes down at once what it has."""
+    mailbox.poll = min(mailbox.poll, 0.01)
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    while True:
+        contents = wait(mailbox, 60)
+        lines = "".join(" ".join(content.split()[:2]) + "\n" for content in contents)
+        os.write(file, lines.encode())
+
+
 def main():
     kind, folder, me, peer, role = sys.argv[1:6]
     if kind == "tutorial":
         mailbox = Tutorial(Path(folder), me, peer)
+    elif kind == "clawteam":
+        mailbox = ClawTeam(Path(folder), me, peer)
+    elif kind == "agent-mail":
+        mailbox = AgentMail(Path(folder), me, peer)
     else:
         mailbox = Sqlite(Path(folder), me, peer, kind == "sqlite-synced")
     print("ready", flush=True)
@@ -201,6 +297,8 @@ def main():
         echo(mailbox)
     elif role == "read":
         read(mailbox)
+    elif role == "collect":
+        collect(mailbox, sys.argv[6])
     elif role == "idle":
         mailbox.poll = float(sys.argv[6])
         while True:

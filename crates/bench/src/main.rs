@@ -26,6 +26,8 @@ enum Verb {
     Work(work::Args),
     /// Measures the team folder beside the bare system calls and the obvious alternative.
     Measure(measure::Args),
+    /// Writes the figures and the chart of a page from the report of a run.
+    Publish(measure::publish::Args),
     /// Records a command at a terminal as a picture.
     Record(record::Args),
     /// Lets a team work under steady mail, and checks what grows.
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().verb {
         Verb::Work(args) => work::run(&args),
         Verb::Measure(args) => measure::run(&args),
+        Verb::Publish(args) => measure::publish::run(&args),
         Verb::Record(args) => record::run(&args),
         Verb::Soak(args) => soak::run(&args),
         Verb::Chaos(args) => chaos::run(&args),

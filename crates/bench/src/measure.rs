@@ -26,9 +26,11 @@ mod idle;
 mod kind;
 mod latency;
 mod machine;
+mod nats;
 mod permission;
 pub(crate) mod proc;
 mod programs;
+pub(crate) mod publish;
 mod redis;
 mod report;
 mod request;
@@ -183,14 +185,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         dir: temporary.path(),
         quick: args.quick,
     };
-    let names = if args.names.is_empty() {
+    let mut names = if args.names.is_empty() {
         ALL.to_vec()
     } else {
         args.names.clone()
     };
+    if names.contains(&Name::Team) && !names.contains(&Name::Permission) {
+        // The latency of a person's answer is part of what coordination costs.
+        names.push(Name::Permission);
+    }
     let mut report = Report::new(machine::describe(&plan)?);
     for name in names {
-        if matches!(name, Name::Latency | Name::Throughput) {
+        if matches!(name, Name::Latency | Name::Throughput | Name::Team) {
             report.name_contestants();
         }
         report.sections.push(measure(name, &plan)?);

@@ -14,14 +14,19 @@ const MAX_LISTED: usize = 30;
 /// How things stand now: who is in the team, what waits for an answer, what is on the board.
 pub(crate) fn reminder(team: &TeamDir) -> String {
     let memory = memory_lines(team, &Recipient::Lead);
-    let lines = [members(team), requests(team), tasks(team), memory].concat();
+    let rest = [requests(team), tasks(team), memory].concat();
+    let members = members(team);
+    if members.is_empty() && rest.is_empty() {
+        return String::new();
+    }
+    let lines = [members, rest].concat();
     // Roles, names of tasks and notes are texts of others.
     TextBlock::new(lines.join("\n")).render("team-state")
 }
 
 fn members(team: &TeamDir) -> Vec<String> {
     match member_views(team) {
-        Ok(views) if views.is_empty() => vec!["You have no teammates.".to_owned()],
+        Ok(views) if views.is_empty() => Vec::new(),
         Ok(views) => {
             let lines = views.iter().map(|view| {
                 let mut line = format!("  {}", one_line(&member_line(view)));

@@ -64,7 +64,7 @@ pub struct SpawnTeammateArgs {
     name: String,
     role: String,
     prompt: String,
-    /// You approve a plan first.
+    // It changes nothing before the lead has approved a plan of it.
     require_plan: Option<bool>,
     model: Option<String>,
 }
@@ -83,8 +83,7 @@ impl SpawnTeammateArgs {
 
 impl Tool for SpawnTeammate {
     const NAME: &'static str = "spawn_teammate";
-    const DESCRIPTION: &'static str =
-        "Start a teammate, wake it, or bring it back with its memory.";
+    const DESCRIPTION: &'static str = "Start a teammate, wake it, or bring it back.";
     const EFFECT: Effect = Effect::State;
     type Args = SpawnTeammateArgs;
 
@@ -214,7 +213,7 @@ pub struct ShutdownRequestArgs {
 
 impl Tool for ShutdownRequest {
     const NAME: &'static str = "shutdown_request";
-    const DESCRIPTION: &'static str = "Ask a teammate to end. It may refuse.";
+    const DESCRIPTION: &'static str = "Ask a teammate to end.";
     const EFFECT: Effect = Effect::State;
     type Args = ShutdownRequestArgs;
 

@@ -99,7 +99,7 @@ pub struct NoArgs {}
 
 impl Tool for ReadInbox {
     const NAME: &'static str = "read_inbox";
-    const DESCRIPTION: &'static str = "Read mail before it is delivered to you.";
+    const DESCRIPTION: &'static str = "Read mail at once.";
     const EFFECT: Effect = Effect::State;
     const KEEPS_RESULTS: bool = true;
     type Args = NoArgs;

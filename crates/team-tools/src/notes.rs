@@ -37,7 +37,7 @@ pub struct WriteNoteArgs {
 
 impl Tool for WriteNote {
     const NAME: &'static str = "note";
-    const DESCRIPTION: &'static str = "Write a note that all of the team see.";
+    const DESCRIPTION: &'static str = "Write a note for all of the team.";
     // It changes no file of the workspace, so a member may use it before its plan is approved: what it
     // finds out while it plans is worth keeping.
     const EFFECT: Effect = Effect::State;
@@ -84,7 +84,7 @@ pub struct ReadNotesArgs {
 
 impl Tool for ReadNotes {
     const NAME: &'static str = "notes";
-    const DESCRIPTION: &'static str = "Show the team's notes, newest last.";
+    const DESCRIPTION: &'static str = "Show the notes.";
     const EFFECT: Effect = Effect::Read;
     type Args = ReadNotesArgs;
 

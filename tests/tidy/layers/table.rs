@@ -512,6 +512,7 @@ pub(super) const RULES: &[Rule] = &[
             "async-nats",
             "clap",
             "fastrand",
+            "futures-util",
             "libc",
             "nix",
             "notify",

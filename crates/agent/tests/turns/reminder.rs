@@ -123,3 +123,48 @@ async fn a_compaction_keeps_the_newest_one_and_no_older() {
     assert_eq!(last_blocks(&asked[3]), ["result: hi"]);
     assert_eq!(stage.agent.conversation(), &stage.replayed());
 }
+
+#[tokio::test]
+async fn only_what_has_changed_is_told_and_everything_after_a_compaction() {
+    let state = |task: &str| {
+        format!("<state>\nTeam: lead, you, bob (tester), carol (reviewer)\n{task}\n</state>")
+    };
+    let answers = vec![
+        say("one"),
+        say("two"),
+        call(&[("a", "compact", "{}")]),
+        summary("It goes on."),
+        say("three"),
+    ];
+    let mut stage = Stage::new(answers);
+    stage.host.reminder = Some(state("Your task: #7"));
+    stage.finish("go").await;
+    stage.host.reminder = Some(state("Your task: #8"));
+    stage.finish("on").await;
+    stage.finish("and on").await;
+    let asked = stage.model.asked();
+    assert_eq!(last_blocks(&asked[0]), ["go", &state("Your task: #7")]);
+    let changed = "<state>\nChanged:\nYour task: #8\n</state>";
+    assert_eq!(last_blocks(&asked[1]), ["on", changed]);
+    assert!(starts_with(&asked[1], &asked[0]));
+    let after = last_blocks(&asked[4]).concat();
+    assert!(after.contains(&state("Your task: #8")), "{after}");
+    assert!(!after.contains("Changed:"), "{after}");
+}
+
+#[tokio::test]
+async fn nothing_is_told_of_nothing_and_that_nothing_is_left() {
+    let mut stage = Stage::new(vec![say("one"), say("two"), say("three"), say("four")]);
+    stage.finish("a").await;
+    stage.host.reminder = Some("<state>\nbob\n</state>".into());
+    stage.finish("b").await;
+    stage.host.reminder = None;
+    stage.finish("c").await;
+    stage.finish("d").await;
+    let asked = stage.model.asked();
+    assert_eq!(last_blocks(&asked[0]), ["a"]);
+    assert_eq!(last_blocks(&asked[1]), ["b", "<state>\nbob\n</state>"]);
+    let nothing = "Nothing is left of how things stood before.";
+    assert_eq!(last_blocks(&asked[2]), ["c", nothing]);
+    assert_eq!(last_blocks(&asked[3]), ["d"]);
+}

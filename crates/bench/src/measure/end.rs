@@ -3,10 +3,12 @@
 use super::bare::BareEnd;
 use super::kind::Engine;
 pub(super) use super::kind::Kind;
+use super::nats::{self, NatsEnd};
 use super::proc;
 use super::programs;
 use super::redis::{self, RedisEnd};
 use super::socket::SocketEnd;
+use super::team::contestants::agent_mail;
 use anyhow::{Context as _, bail};
 use protocol::{Body, Line, Member, Message, Recipient, Sender};
 use serde::{Deserialize, Serialize};
@@ -35,7 +37,14 @@ pub(super) struct Medium {
 
 /// What must be there as long as a medium is used.
 pub(super) struct Ground {
-    _server: Option<Worker>,
+    server: Option<Worker>,
+}
+
+impl Ground {
+    /// The process of a server, if there is one.
+    pub(super) fn server(&self) -> Option<u32> {
+        self.server.as_ref().map(Worker::id)
+    }
 }
 
 /// One end: sends to its peer, and takes what comes.
@@ -70,9 +79,13 @@ impl Medium {
             Engine::Ours => create_team(dir, members).map(drop)?,
             Engine::Bare => BareEnd::prepare(dir, members)?,
             Engine::Redis => server = Some(redis::start(kind, dir)?),
+            Engine::Nats => server = Some(nats::start(kind, dir)?),
+            Engine::Python(_) if kind == Kind::AgentMail => {
+                server = Some(agent_mail::start(dir)?);
+            }
             Engine::Socket | Engine::Python(_) => {}
         }
-        Ok(Ground { _server: server })
+        Ok(Ground { server })
     }
 
     /// The end that sends and receives.
@@ -85,6 +98,7 @@ impl Medium {
             Engine::Bare => Box::new(BareEnd::open(self)?),
             Engine::Socket => Box::new(SocketEnd::open(self)?),
             Engine::Redis => Box::new(RedisEnd::open(self)?),
+            Engine::Nats => Box::new(NatsEnd::open(self)?),
             Engine::Python(kind) => bail!("{kind} is run by Python"),
         })
     }
@@ -96,6 +110,7 @@ impl Medium {
             Engine::Bare => Box::new(BareEnd::open_to_send(self)),
             Engine::Socket => Box::new(SocketEnd::open_to_send(self)?),
             Engine::Redis => Box::new(RedisEnd::open_to_send(self)?),
+            Engine::Nats => Box::new(NatsEnd::open_to_send(self)?),
             Engine::Python(kind) => bail!("{kind} is run by Python"),
         })
     }

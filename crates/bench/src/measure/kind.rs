@@ -1,6 +1,7 @@
 //! The contestants: what a mailbox can be made of, and what each of them promises.
 
 use super::redis;
+use super::team::contestants::tool;
 use serde::{Deserialize, Serialize};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
@@ -33,6 +34,14 @@ pub(super) enum Kind {
     SqliteSynced,
     /// The tutorial's mailbox in Python.
     Tutorial,
+    /// A stream of NATS JetStream on disk, synced every two minutes.
+    Nats,
+    /// The same, each message synced.
+    NatsSynced,
+    /// ClawTeam: a mailbox of files in Python.
+    ClawTeam,
+    /// MCP Agent Mail: a server with a database and a repository of git.
+    AgentMail,
 }
 
 /// What a user could pick instead, nothing of it synced.
@@ -48,6 +57,7 @@ pub(super) enum Engine {
     Bare,
     Socket,
     Redis,
+    Nats,
     /// A Python program, with its name for the kind.
     Python(&'static str),
 }
@@ -65,9 +75,11 @@ fn runs(program: &str, arguments: &[&str]) -> bool {
 impl Kind {
     pub(super) const fn durability(self) -> Durability {
         match self {
-            Self::OursSynced | Self::BareSynced | Self::RedisSynced | Self::SqliteSynced => {
-                Durability::PowerCut
-            }
+            Self::OursSynced
+            | Self::BareSynced
+            | Self::RedisSynced
+            | Self::SqliteSynced
+            | Self::NatsSynced => Durability::PowerCut,
             Self::Ours
             | Self::Bare
             | Self::BareJournal
@@ -75,7 +87,10 @@ impl Kind {
             | Self::Socket
             | Self::Redis
             | Self::Sqlite
-            | Self::Tutorial => Durability::ProcessDeath,
+            | Self::Tutorial
+            | Self::Nats
+            | Self::ClawTeam
+            | Self::AgentMail => Durability::ProcessDeath,
         }
     }
 
@@ -88,6 +103,9 @@ impl Kind {
             Self::Sqlite => Engine::Python("sqlite"),
             Self::SqliteSynced => Engine::Python("sqlite-synced"),
             Self::Tutorial => Engine::Python("tutorial"),
+            Self::Nats | Self::NatsSynced => Engine::Nats,
+            Self::ClawTeam => Engine::Python("clawteam"),
+            Self::AgentMail => Engine::Python("agent-mail"),
         }
     }
 
@@ -106,6 +124,10 @@ impl Kind {
             Self::Sqlite => "SQLite, synchronous=OFF",
             Self::SqliteSynced => "SQLite, synchronous=FULL",
             Self::Tutorial => "tutorial's Python mailbox",
+            Self::Nats => "NATS JetStream, as it comes",
+            Self::NatsSynced => "NATS JetStream, sync always",
+            Self::ClawTeam => "ClawTeam 0.2.0",
+            Self::AgentMail => "MCP Agent Mail 0.1.0",
         }
     }
 
@@ -134,6 +156,19 @@ impl Kind {
                 "none: what is written between read and emptying is lost; polls every 0.1 s here, \
                  every 5 s in the tutorial"
             }
+            Self::Nats => {
+                "survives the death of the server, synced every 2 minutes; read at least once (durable \
+                 consumer, ack)"
+            }
+            Self::NatsSynced => "survives a power cut; read at least once (durable consumer, ack)",
+            Self::ClawTeam => {
+                "survives the death of the writer; taken before its reader has it, so a reader that dies \
+                 loses it; Python, polls every 1 ms here, every 1 s by default"
+            }
+            Self::AgentMail => {
+                "survives the death of any process; never taken: a reader asks for what is newer than its \
+                 own mark, and one that dies reads all again; Python, polls every 10 ms here"
+            }
         }
     }
 
@@ -148,15 +183,18 @@ impl Kind {
             Engine::Ours | Engine::Bare | Engine::Socket => None,
             Engine::Redis if *REDIS => None,
             Engine::Redis => Some("redis-server not found (Debian: apt-get install redis-server)"),
+            Engine::Nats => tool::NATS.missing(),
+            Engine::Python("clawteam") => tool::CLAWTEAM.missing(),
+            Engine::Python("agent-mail") => tool::AGENT_MAIL.missing(),
             Engine::Python(_) if *PYTHON => None,
             Engine::Python(_) => Some("python3 not found (Debian: apt-get install python3)"),
         }
     }
 
-    /// How many rounds it can do in the time in which others do so many.
-    pub(super) fn rounds(self, rounds: u64) -> u64 {
-        match self {
-            Self::Tutorial => (rounds / 25).max(2),
+    /// The Python that runs it.
+    pub(super) fn python(self) -> String {
+        let own = match self {
+            Self::ClawTeam => tool::CLAWTEAM.path(),
             Self::Ours
             | Self::OursSynced
             | Self::Bare
@@ -167,10 +205,52 @@ impl Kind {
             | Self::Redis
             | Self::RedisSynced
             | Self::Sqlite
-            | Self::SqliteSynced => rounds,
+            | Self::SqliteSynced
+            | Self::Tutorial
+            | Self::Nats
+            | Self::NatsSynced
+            | Self::AgentMail => None,
+        };
+        own.map_or_else(|| "python3".to_owned(), |path| path.display().to_string())
+    }
+
+    /// How many rounds it can do in the time in which others do so many.
+    pub(super) fn rounds(self, rounds: u64) -> u64 {
+        match self {
+            Self::Tutorial | Self::AgentMail => (rounds / 25).max(2),
+            Self::Ours
+            | Self::OursSynced
+            | Self::Bare
+            | Self::BareJournal
+            | Self::BareNotify
+            | Self::BareSynced
+            | Self::Socket
+            | Self::Redis
+            | Self::RedisSynced
+            | Self::Sqlite
+            | Self::SqliteSynced
+            | Self::Nats
+            | Self::NatsSynced
+            | Self::ClawTeam => rounds,
         }
     }
 }
+
+/// What [`team`](super::team) compares under kills of the reader: those that are synced first.
+pub(super) const CONTESTANTS: [Kind; 12] = [
+    Kind::OursSynced,
+    Kind::RedisSynced,
+    Kind::NatsSynced,
+    Kind::SqliteSynced,
+    Kind::Ours,
+    Kind::Redis,
+    Kind::Nats,
+    Kind::Sqlite,
+    Kind::Socket,
+    Kind::Tutorial,
+    Kind::ClawTeam,
+    Kind::AgentMail,
+];
 
 /// Those that can be measured here.
 pub(super) fn present(kinds: &[Kind]) -> Vec<Kind> {
@@ -181,5 +261,6 @@ pub(super) fn present(kinds: &[Kind]) -> Vec<Kind> {
 /// All that a report about mailboxes compares.
 pub(super) fn all() -> Vec<Kind> {
     let ours = [Kind::OursSynced, Kind::Ours, Kind::BareSynced, Kind::Bare];
-    ours.into_iter().chain(SYNCED).chain(ALTERNATIVES).collect()
+    let more = CONTESTANTS.into_iter().filter(|kind| !ours.contains(kind));
+    ours.into_iter().chain(more).collect()
 }

@@ -54,6 +54,8 @@ pub(super) struct RedisEnd {
     peer: String,
     /// What was read and is to be acknowledged.
     read: Vec<String>,
+    /// Whether an earlier reader may have died before it acknowledged what it had read.
+    takes_up: bool,
 }
 
 impl RedisEnd {
@@ -66,13 +68,19 @@ impl RedisEnd {
             me: medium.me.clone(),
             peer: medium.peer.clone(),
             read: Vec::new(),
+            takes_up: false,
         })
     }
 
     pub(super) fn open(medium: &Medium) -> anyhow::Result<Self> {
         let mut end = Self::open_to_send(medium)?;
         let me = end.me.clone();
-        end.ask(&["XGROUP", "CREATE", &me, GROUP, "0", "MKSTREAM"])?;
+        let made = end.ask(&["XGROUP", "CREATE", &me, GROUP, "0", "MKSTREAM"]);
+        match made {
+            Ok(_) => {}
+            Err(error) if error.to_string().contains("BUSYGROUP") => end.takes_up = true,
+            Err(error) => return Err(error),
+        }
         Ok(end)
     }
 
@@ -132,7 +140,7 @@ impl End for RedisEnd {
             &limit,
             "STREAMS",
             &self.me,
-            ">",
+            if self.takes_up { "0" } else { ">" },
         ];
         both.extend(command(&arguments));
         self.stream.get_mut().write_all(&both)?;
@@ -141,6 +149,7 @@ impl End for RedisEnd {
         }
         let entries = Self::entries(Reply::read(&mut self.stream)?);
         let texts;
+        self.takes_up &= !entries.is_empty();
         (self.read, texts) = entries.into_iter().unzip();
         Ok(texts)
     }

@@ -25,6 +25,8 @@ impl SocketEnd {
 
     pub(super) fn open(medium: &Medium) -> anyhow::Result<Self> {
         let mut end = Self::open_to_send(medium)?;
+        // One that was killed has left its address behind.
+        let _ = std::fs::remove_file(address(&medium.me));
         end.socket = UnixDatagram::bind(address(&medium.me)).context("bind a socket")?;
         Ok(end)
     }
@@ -34,12 +36,25 @@ fn address(name: &str) -> PathBuf {
     PathBuf::from(format!("{name}.sock"))
 }
 
+fn is_away(error: &io::Error) -> bool {
+    let kinds = [
+        io::ErrorKind::ConnectionRefused,
+        io::ErrorKind::ConnectionReset,
+        io::ErrorKind::NotFound,
+    ];
+    kinds.contains(&error.kind())
+}
+
 impl End for SocketEnd {
     fn send(&mut self, content: &str) -> anyhow::Result<bool> {
         let mut line = content.as_bytes().to_vec();
         line.resize(LINE, b' ');
-        self.socket.send_to(&line, &self.peer)?;
-        Ok(true)
+        match self.socket.send_to(&line, &self.peer) {
+            Ok(_) => Ok(true),
+            // Nobody reads at the moment.
+            Err(error) if is_away(&error) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn next(&mut self, deadline: Option<Instant>) -> anyhow::Result<Vec<String>> {

@@ -5,13 +5,15 @@
 //! the cost of coordination: finding, claiming and completing tasks, wake-ups, journals, syncs, and the
 //! shape of the graph, which is shown beside it.
 
+pub(super) mod contestants;
 mod graph;
+mod merges;
 mod model;
 
 use super::programs::PATIENCE;
 use super::report::{Row, Section, Value};
 use super::teammates::{launch, start_all};
-use super::{Plan, end, progress};
+use super::{Plan, end, progress, quantile};
 use agent::Estimator;
 use anyhow::{Context as _, ensure};
 use graph::Graph;
@@ -27,6 +29,10 @@ use test_support::llm_server::LlmServer;
 
 /// How far above the bound a team may be.
 const MOST: f64 = 1.1;
+/// Graphs for each number of members.
+const SEEDS: u64 = 3;
+/// How many members are at work at the same time, in teams that do not know of each other.
+const TOGETHER: u32 = 18;
 /// A role that nobody has: the task with it holds the others back until the clock runs.
 const NOBODY: &str = "starter";
 
@@ -82,31 +88,44 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     let sizes: &[u32] = plan.pick(&[1, 2, 4, 8, 16], &[1, 3]);
     let (tasks, mean) = plan.pick((48, 1_000), (9, 120));
     let mean = Duration::from_millis(mean);
-    let mut faults = 0;
-    let mut done = 0;
-    let mut costs = Vec::new();
     let kills = Kills {
         pause: mean * 2,
         most: plan.pick(8, 2),
     };
-    for kills in [None, Some(kills)] {
-        for members in sizes {
+    let mut runs = Vec::new();
+    for members in sizes {
+        for kills in [None, Some(kills)] {
             let shape = Shape { tasks, mean, kills };
-            let graph = Graph::random(u64::from(*members), shape.tasks, shape.mean);
-            let outcome = run(plan, &graph, *members, shape)
-                .with_context(|| format!("a team of {members}"))?;
-            faults += outcome.ledger.faults();
-            done += shape.tasks;
-            if kills.is_none() {
-                costs.push((*members, outcome.coordination));
-            }
-            section.rows.push(row(&graph, *members, shape, &outcome));
+            runs.extend((0..plan.pick(SEEDS, 1)).map(|seed| Run::new(*members, seed, shape)));
         }
     }
-    section.rows.extend(costs.iter().map(|(members, tokens)| {
+    let done = runs.len() * tasks;
+    let mut finished = Vec::new();
+    for together in batches(runs) {
+        finished.extend(all_at_once(plan, together)?);
+    }
+    let faults: usize = finished
+        .iter()
+        .map(|(_, outcome)| outcome.ledger.faults())
+        .sum();
+    for with_kills in [false, true] {
+        for members in sizes {
+            let of = |(run, _): &&(Run, Outcome)| {
+                run.members == *members && run.shape.kills.is_some() == with_kills
+            };
+            let of: Vec<&(Run, Outcome)> = finished.iter().filter(of).collect();
+            makespan(&mut section, *members, with_kills, &of);
+        }
+    }
+    for members in sizes {
+        let of = finished.iter().filter(|(run, _)| run.members == *members);
+        let costs = of.filter(|(run, _)| run.shape.kills.is_none());
+        let costs: Vec<f64> = costs.map(|(_, outcome)| outcome.coordination).collect();
         let what = format!("tokens of coordination per task, {}", people(*members));
-        Row::new(what, Value::Count(*tokens))
-    }));
+        section
+            .rows
+            .push(Row::new(what, Value::Count(quantile(&costs, 0.5))));
+    }
     let what = format!("tasks left open or done twice, of {done}");
     let row = Row::new(what, Value::Count(faults as f64));
     section.rows.push(row.bar("none", faults == 0));
@@ -115,6 +134,11 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
          two model calls a task, synced as by default, all members on this machine",
         mean.as_secs_f64()
     ));
+    merges::rows(plan, &mut section)?;
+    contestants::rows(plan, &mut section)?;
+    section.note(
+        "makespans are medians over the graphs; teams of few members work at the same time, up to 18 members at once",
+    );
     section.note(
         "a kill is SIGKILL to a member at work; it is started again at once, as a lead does, and the task that it \
          had begun is thought about anew",
@@ -130,26 +154,93 @@ fn people(members: u32) -> String {
     format!("{members} member{}", if members == 1 { "" } else { "s" })
 }
 
-fn row(graph: &Graph, members: u32, shape: Shape, outcome: &Outcome) -> Row {
-    let bound = graph.bound(members, outcome.redone).as_secs_f64();
-    let ours = outcome.makespan.as_secs_f64();
-    let killed = match shape.kills {
-        Some(_) => format!(", {} kills", outcome.kills),
-        None => String::new(),
-    };
-    let row = Row::new(
-        format!("makespan, {}{killed}", people(members)),
-        Value::Seconds(ours),
-    );
-    let row = row.bare(Value::Seconds(bound), ours / bound);
-    let row = row.bar(format!("at most {MOST}x"), ours / bound <= MOST);
-    match shape.kills {
-        Some(_) => row,
-        None => row.beside(
-            "members that cost nothing",
-            Value::Seconds(graph.without_costs(members).as_secs_f64()),
-        ),
+/// One graph, and how it is worked through.
+struct Run {
+    members: u32,
+    graph: Graph,
+    shape: Shape,
+}
+
+impl Run {
+    fn new(members: u32, seed: u64, shape: Shape) -> Self {
+        let seed = u64::from(members) + 1000 * seed;
+        Self {
+            members,
+            graph: Graph::random(seed, shape.tasks, shape.mean),
+            shape,
+        }
     }
+}
+
+/// Groups of runs that do not disturb each other: members wait for their models nearly all of the time.
+fn batches(runs: Vec<Run>) -> Vec<Vec<Run>> {
+    let mut batches: Vec<Vec<Run>> = Vec::new();
+    for run in runs {
+        let at_work = |batch: &Vec<Run>| batch.iter().map(|run| run.members).sum::<u32>();
+        match batches.last_mut() {
+            Some(batch) if at_work(batch) + run.members <= TOGETHER => batch.push(run),
+            _ => batches.push(vec![run]),
+        }
+    }
+    batches
+}
+
+fn all_at_once(plan: &Plan<'_>, runs: Vec<Run>) -> anyhow::Result<Vec<(Run, Outcome)>> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = runs
+            .into_iter()
+            .map(|one| {
+                scope.spawn(move || {
+                    let outcome = run(plan, &one.graph, one.members, one.shape);
+                    outcome
+                        .with_context(|| format!("a team of {}", one.members))
+                        .map(|outcome| (one, outcome))
+                })
+            })
+            .collect();
+        let finished = threads.into_iter().map(|thread| match thread.join() {
+            Ok(outcome) => outcome,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        finished.collect()
+    })
+}
+
+/// The median over the graphs, and how far they are apart.
+fn makespan(section: &mut Section, members: u32, with_kills: bool, of: &[&(Run, Outcome)]) {
+    let median = |values: &dyn Fn(&(Run, Outcome)) -> f64| {
+        let values: Vec<f64> = of.iter().map(|one| values(one)).collect();
+        quantile(&values, 0.5)
+    };
+    let ours = |(_, outcome): &(Run, Outcome)| outcome.makespan.as_secs_f64();
+    let bound =
+        |(run, outcome): &(Run, Outcome)| run.graph.bound(members, outcome.redone).as_secs_f64();
+    let free = |(run, _): &(Run, Outcome)| run.graph.without_costs(members).as_secs_f64();
+    let ratio = |one: &(Run, Outcome)| ours(one) / bound(one);
+    let killed: usize = of.iter().map(|(_, outcome)| outcome.kills).sum();
+    let kills = if with_kills {
+        format!(", {killed} kills")
+    } else {
+        String::new()
+    };
+    let what = format!("makespan, {}{kills}", people(members));
+    let ratios: Vec<f64> = of.iter().map(|one| ratio(one)).collect();
+    section.note(format!(
+        "{what}: {:.3}x to {:.3}x the bound over {} graphs",
+        quantile(&ratios, 0.0),
+        quantile(&ratios, 1.0),
+        of.len()
+    ));
+    let row = Row::new(what, Value::Seconds(median(&ours)))
+        .bare(Value::Seconds(median(&bound)), median(&ratio))
+        .bar(format!("at most {MOST}x"), median(&ratio) <= MOST);
+    section.rows.push(if with_kills {
+        row
+    } else {
+        let ratio = median(&|one| ours(one) / free(one));
+        let free = Value::Seconds(median(&free));
+        row.alternative("members that cost nothing", free, ratio)
+    });
 }
 
 fn run(plan: &Plan<'_>, graph: &Graph, members: u32, shape: Shape) -> anyhow::Result<Outcome> {

@@ -21,7 +21,7 @@ const SETTLE: Duration = Duration::from_millis(1);
 /// What a writer did.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Wrote {
-    sent: u64,
+    pub(super) sent: u64,
     refused: u64,
 }
 

@@ -66,7 +66,7 @@ fn timed<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<f64> {
     Ok(began.elapsed().as_secs_f64())
 }
 
-fn name(number: usize) -> anyhow::Result<AgentName> {
+pub(super) fn name(number: usize) -> anyhow::Result<AgentName> {
     Ok(AgentName::new(&format!("m{number}"))?)
 }
 
@@ -84,7 +84,7 @@ pub(super) fn git(folder: &Path, words: &[&str]) -> anyhow::Result<String> {
 }
 
 /// A team in a repository with this many files.
-fn repository(folder: &Path, files: usize, members: usize) -> anyhow::Result<TeamDir> {
+pub(super) fn repository(folder: &Path, files: usize, members: usize) -> anyhow::Result<TeamDir> {
     git(folder, &["init", "--quiet", "--initial-branch=main"])?;
     git(folder, &["config", "user.name", "Person"])?;
     git(folder, &["config", "user.email", "person@example.org"])?;
@@ -110,7 +110,11 @@ fn repository(folder: &Path, files: usize, members: usize) -> anyhow::Result<Tea
 
 /// A commit in a member's tree.
 fn commit(tree: &Path, number: usize, round: &str) -> anyhow::Result<()> {
-    std::fs::write(tree.join(format!("{round}-{number}.txt")), "work\n")?;
+    commit_file(tree, &format!("{round}-{number}.txt"), "work\n")
+}
+
+pub(super) fn commit_file(tree: &Path, file: &str, text: &str) -> anyhow::Result<()> {
+    std::fs::write(tree.join(file), text)?;
     git(tree, &["add", "--all"])?;
     git(tree, &["commit", "--quiet", "--message", "Work"]).map(drop)
 }

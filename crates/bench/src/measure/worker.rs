@@ -3,6 +3,7 @@
 //! A worker says `ready`, obeys the lines it is given, and answers each with one line of JSON.
 
 use super::kind::Engine;
+use super::team::contestants::{self, COLLECTED};
 use super::{backlog, deaths, end::Medium, history, idle, latency, print, throughput};
 use anyhow::Context as _;
 use serde::de::DeserializeOwned;
@@ -35,6 +36,8 @@ pub(super) enum Job {
         past: u64,
         aside: u64,
     },
+    /// Takes everything until it is killed, and writes down what it has.
+    Collector(Medium),
     /// Drains a backlog.
     Drain(backlog::Drain),
     /// Sends now and then, and times it.
@@ -64,6 +67,7 @@ impl Job {
             Self::Ping(medium) => (medium, vec!["ping".to_owned()]),
             Self::Echo(medium) => (medium, vec!["echo".to_owned()]),
             Self::Reader(medium) => (medium, vec!["read".to_owned()]),
+            Self::Collector(medium) => (medium, vec!["collect".to_owned(), COLLECTED.to_owned()]),
             Self::Writer { medium, number } => {
                 (medium, vec!["write".to_owned(), number.to_string()])
             }
@@ -85,7 +89,7 @@ impl Job {
     /// A mailbox in Python.
     pub(super) fn python(kind: &str, medium: &Medium, role: Vec<String>) -> Self {
         let arguments = [
-            "python3",
+            &medium.kind.python(),
             "-c",
             MAILBOXES,
             kind,
@@ -118,6 +122,7 @@ pub(super) fn run(job: &str) -> anyhow::Result<()> {
             past,
             aside,
         } => history::live(&workspace, past, aside),
+        Job::Collector(medium) => contestants::collect(&medium),
         Job::Drain(drain) => drain.run(),
         Job::Sender(medium) => backlog::send(&medium),
         Job::Prober(lock) => backlog::probe(&lock),

@@ -41,6 +41,36 @@ struct SinceState {
     submitted_plan: bool,
 }
 
+/// The state as it is after a message that tells of it whole or, behind `Changed:`, only what has changed.
+fn with_changes(before: &str, told: &str) -> String {
+    let Some(changes) = told.strip_prefix("\nChanged:\n") else {
+        return told.to_owned();
+    };
+    let (gone, new): (Vec<&str>, Vec<&str>) =
+        changes.lines().partition(|line| line.starts_with("Gone: "));
+    let gone = gone.iter().filter_map(|line| line.strip_prefix("Gone: "));
+    let gone: Vec<&str> = gone.flat_map(|line| line.split(", ")).collect();
+    let is_old = |line: &&str| {
+        let about = subject(line);
+        gone.contains(&about) || new.iter().any(|line| subject(line) == about)
+    };
+    let kept = before.lines().filter(|line| !is_old(line));
+    kept.chain(new.iter().copied())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// What a line of the state is about.
+fn subject(line: &str) -> &str {
+    let line = line.trim_start();
+    let marked = line
+        .starts_with('[')
+        .then(|| line.split_once("] "))
+        .flatten();
+    let line = marked.map_or(line, |(_, rest)| rest);
+    line.split([':', '(']).next().unwrap_or(line).trim_end()
+}
+
 impl View {
     /// Reads the messages of a request in the form of the Messages API.
     pub(crate) fn of(messages: &[Value]) -> Self {
@@ -95,7 +125,7 @@ impl View {
             self.hear_of_task(text.rsplit_once(claimed));
         }
         if let Some((_, state)) = text.rsplit_once("<team-state>") {
-            state.clone_into(&mut self.state);
+            self.state = with_changes(&self.state, state);
             self.since = SinceState::default();
             if self.state.contains("You hold no task.") {
                 self.told_task = None;
@@ -307,6 +337,20 @@ mod tests {
         let text = "<team-state>\nPending requests:\n  plan 5e6f7a8b of m03 waits for a decision\n</team-state>";
         let view = View::of(&[json!({"role": "user", "content": text})]);
         assert_eq!(view.plans_to_decide(), ["5e6f7a8b"]);
+    }
+
+    #[test]
+    fn a_state_that_has_changed_in_part_is_known_whole() {
+        let text = "<team-state>\nTeam: lead, you\nYour task: #7: [task T-000042]\n\
+            Your plan 5e6f7a8b waits for a decision.\n</team-state>";
+        let told = json!({"role": "user", "content": text});
+        let text = "<team-state>\nChanged:\nYour plan 5e6f7a8b is approved.\n\
+            Gone: Your plan 5e6f7a8b waits for a decision.\n</team-state>";
+        let changed = json!({"role": "user", "content": text});
+        let view = View::of(&[told.clone(), changed]);
+        assert_eq!(view.task(), Some((7, Mark::new(Verb::Task, "T-000042"))));
+        assert!(!view.waits_for_plan());
+        assert!(View::of(&[told]).waits_for_plan());
     }
 
     #[test]

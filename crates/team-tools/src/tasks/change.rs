@@ -42,7 +42,7 @@ pub struct TaskCreateArgs {
     blocked_by: Vec<u64>,
 }
 
-/// A task as a model writes it.
+// A task as a model writes it. A sentence of documentation would be sent to it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
@@ -107,7 +107,6 @@ pub struct TaskUpdateArgs {
     #[serde(deserialize_with = "args::number")]
     #[schemars(with = "u64")]
     task_id: u64,
-    /// in_progress claims it.
     #[schemars(extend("enum" = ["pending", "in_progress", "completed"]))]
     status: Option<String>,
     // What is changed seldom is not offered, and understood all the same.
@@ -115,6 +114,7 @@ pub struct TaskUpdateArgs {
     subject: Option<String>,
     #[schemars(skip)]
     description: Option<String>,
+    #[schemars(skip)]
     priority: Option<u8>,
     #[schemars(skip)]
     role: Option<String>,
@@ -132,7 +132,7 @@ pub struct TaskUpdateArgs {
         alias = "remove_blocked_by",
         deserialize_with = "args::numbers"
     )]
-    #[schemars(with = "Option<Vec<u64>>")]
+    #[schemars(skip)]
     remove_blocked_by: Vec<u64>,
     result: Option<String>,
     note: Option<String>,
@@ -152,7 +152,8 @@ pub struct ClaimTaskArgs {
     #[serde(default, deserialize_with = "args::optional_number")]
     #[schemars(with = "Option<u64>")]
     task_id: Option<u64>,
-    /// Although you have one in progress.
+    // Although it has one in progress.
+    #[schemars(skip)]
     another: Option<bool>,
 }
 
