@@ -1,13 +1,16 @@
 //! The bridge of a host without a transport: from the folder into outboxes, and from frames into the folder.
 
 mod board;
+mod error;
 mod peers;
 mod requests;
 mod take;
 
+pub use error::{ApplyError, CollectError, OpenError};
+
 use crate::forward::forward;
 use crate::home::{Told, at_home};
-use crate::judge::{StreamError, Verdict, judge};
+use crate::judge::{Verdict, judge};
 use crate::lease::Leases;
 use board::ToldBoard;
 use protocol::{
@@ -16,10 +19,9 @@ use protocol::{
 use requests::{ToldRequests, tell_before_mail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use team::{AnswerError, BoardError};
 use teamdir::{
-    AppendError, BoardPlace, BridgeGuard, LockError, MemberSession, Outbox, OutboxError, PathError,
-    ReceiveError, RosterError, SendError, SessionError, TeamDir, TeamFileError, Watcher, now,
+    BoardPlace, BridgeGuard, MemberSession, Outbox, RosterError, TeamDir, TeamFileError, Watcher,
+    now,
 };
 use tracing::warn;
 
@@ -44,76 +46,6 @@ pub struct Core {
     leases: Leases,
     requests: Arc<Mutex<ToldRequests>>,
     guard: BridgeGuard,
-}
-
-/// Why a bridge could not be started.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    #[error("another bridge runs for this team: {0}")]
-    Lock(#[from] LockError),
-    #[error(transparent)]
-    Roster(#[from] RosterError),
-    #[error(transparent)]
-    Outbox(#[from] OutboxError),
-    #[error(transparent)]
-    File(#[from] PathError),
-    #[error(transparent)]
-    Told(#[from] TeamFileError),
-    #[error(
-        "both hosts are called '{0}'; give this one another name with `team-lead bridge --name NAME ...`"
-    )]
-    SameName(HostId),
-    #[error(
-        "this host is called '{known}' in this team, not '{wanted}': other hosts know it by that name"
-    )]
-    Renamed { known: HostId, wanted: HostId },
-}
-
-/// Why something could not be moved into an outbox. It is where it was.
-#[derive(Debug, thiserror::Error)]
-pub enum CollectError {
-    #[error(transparent)]
-    Roster(#[from] RosterError),
-    #[error(transparent)]
-    Outbox(#[from] PathError),
-    #[error(transparent)]
-    Told(#[from] TeamFileError),
-    #[error(transparent)]
-    Receive(#[from] ReceiveError),
-    #[error(transparent)]
-    Board(#[from] BoardError),
-    #[error(
-        "'{owner}' is at home on the host '{host}', but runs here too: {error}; end it here with \
-         `team-lead shutdown {owner}`"
-    )]
-    Runs {
-        owner: Recipient,
-        host: HostId,
-        error: SessionError,
-    },
-}
-
-/// Why frames could not be applied.
-#[derive(Debug, thiserror::Error)]
-pub enum ApplyError {
-    /// The other host does not follow the rules.
-    #[error(transparent)]
-    Stream(#[from] StreamError),
-    /// This host cannot store it now.
-    #[error(transparent)]
-    Roster(#[from] RosterError),
-    #[error(transparent)]
-    Send(#[from] SendError),
-    #[error(transparent)]
-    DeadLetter(#[from] AppendError),
-    #[error(transparent)]
-    Mark(#[from] TeamFileError),
-    #[error(transparent)]
-    File(#[from] PathError),
-    #[error(transparent)]
-    Board(#[from] BoardError),
-    #[error(transparent)]
-    Answer(#[from] AnswerError),
 }
 
 impl Core {

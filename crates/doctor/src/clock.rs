@@ -6,9 +6,10 @@ use crate::fix_error::FixError;
 use protocol::{
     LiveState, Recipient, Request, RequestId, RequestState, Task, TaskHistory, TaskId, Timestamp,
 };
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
-use teamdir::{BoardPlace, JoinError, RequestError, TeamDir, now};
+use teamdir::{BoardPlace, JoinError, PathError, RequestError, TaskError, TeamDir, now};
 
 /// The tolerated difference between clocks.
 const TOLERANCE: Duration = Duration::from_secs(60);
@@ -82,14 +83,25 @@ fn dates(team: &TeamDir) -> Vec<(Timestamp, Dated)> {
     for request in team.requests().into_iter().flatten().flatten() {
         dates.push((request.created_at, Dated::Request(request.id)));
     }
-    // The dates of a copy are those of another clock.
-    let is_here = matches!(team.board_place(), Ok(BoardPlace::Here));
-    let tasks = is_here.then(|| team.tasks().ok()).flatten();
-    for task in tasks.into_iter().flatten().flatten() {
+    for task in own_tasks(team).into_iter().flatten().flatten() {
         let changed = [task.created_at, task.updated_at].into_iter().flatten();
         dates.extend(changed.map(|date| (date, Dated::Task(task.id))));
     }
     dates
+}
+
+/// The tasks of a board that is at home here. A copy is mended by its home, and its dates are of another clock.
+fn own_tasks(team: &TeamDir) -> Result<Vec<Result<Arc<Task>, TaskError>>, PathError> {
+    match team.board_place() {
+        Ok(BoardPlace::Here) => team.tasks(),
+        Ok(BoardPlace::On(_)) | Err(_) => Ok(Vec::new()),
+    }
+}
+
+/// Files of this host's board that are no tasks.
+pub(crate) fn broken_tasks(team: &TeamDir) -> Result<Vec<TaskError>, PathError> {
+    let tasks = own_tasks(team)?.into_iter();
+    Ok(tasks.filter_map(Result::err).collect())
 }
 
 fn times_of(live: &LiveState) -> [Option<Timestamp>; 3] {

@@ -1,5 +1,7 @@
 //! The paths of a team folder. **Invariant:** no other code joins a path under it.
 
+mod board;
+
 use crate::files::list;
 use protocol::{
     AgentName, ArchiveName, HostId, Recipient, RequestId, SessionId, SubmissionId, TaskId,
@@ -119,48 +121,6 @@ impl Layout {
     /// The file of one task in the folder of a board.
     pub(crate) fn task_in(folder: &Path, id: TaskId) -> PathBuf {
         folder.join(format!("task_{id}.json"))
-    }
-
-    /// What this host keeps of a board that is at home on another one.
-    pub fn board_dir(&self) -> PathBuf {
-        self.root.join("board")
-    }
-
-    /// Of whose board there is a copy.
-    pub fn board_copy(&self) -> PathBuf {
-        self.board_dir().join("copy.json")
-    }
-
-    /// The copies of the tasks.
-    pub fn board_copy_tasks(&self) -> PathBuf {
-        self.board_dir().join("tasks")
-    }
-
-    /// What is asked of the home of the board.
-    pub fn asks_dir(&self) -> PathBuf {
-        self.board_dir().join("asks")
-    }
-
-    pub(crate) fn ask(&self, id: &RequestId) -> PathBuf {
-        self.asks_dir().join(format!("{id}.json"))
-    }
-
-    /// An ask that is in the outbox.
-    pub(crate) fn sent_ask(&self, id: &RequestId) -> PathBuf {
-        self.asks_dir().join(format!("{id}.sent"))
-    }
-
-    pub(crate) fn ask_end(&self, id: &RequestId) -> PathBuf {
-        self.asks_dir().join(format!("{id}.end"))
-    }
-
-    pub(crate) fn claims_dir(&self) -> PathBuf {
-        self.board_dir().join("claims")
-    }
-
-    /// A claim of somebody on this host.
-    pub(crate) fn claim(&self, id: TaskId) -> PathBuf {
-        Self::task_in(&self.claims_dir(), id)
     }
 
     /// The number in the name of a task's file.

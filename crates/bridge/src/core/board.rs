@@ -35,7 +35,7 @@ impl Core {
         self.leases.set_time(time);
     }
 
-    /// There is a sign of life of another host.
+    /// Another host is heard.
     pub(crate) fn hear(&mut self, host: &HostId) {
         self.hear_at(host, Instant::now());
     }

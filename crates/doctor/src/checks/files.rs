@@ -11,9 +11,7 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use teamdir::{
-    BoardPlace, LogFile, PathError, RequestError, StaleFileKind, TaskError, TeamDir, TeamFileError,
-};
+use teamdir::{LogFile, PathError, RequestError, StaleFileKind, TaskError, TeamDir, TeamFileError};
 
 /// The permissions that the owner needs.
 const FOLDER_MODE: u32 = 0o700;
@@ -342,12 +340,8 @@ fn damaged_journal(team: &TeamDir, owner: &Recipient) -> Result<Option<Finding>,
 }
 
 fn tasks(team: &TeamDir) -> Result<Vec<Finding>, PathError> {
-    if !matches!(team.board_place(), Ok(BoardPlace::Here)) {
-        // A copy is mended by its home.
-        return Ok(Vec::new());
-    }
-    let broken = team.tasks()?.into_iter().filter_map(Result::err);
-    let found = broken.filter_map(|error| match &error {
+    let broken = crate::clock::broken_tasks(team)?;
+    let found = broken.into_iter().filter_map(|error| match &error {
         TaskError::Invalid { path, .. } => {
             let fix = Fix::Task(path.clone());
             Some(damaged(path, error.to_string(), fix))

@@ -47,7 +47,7 @@ pub enum BoardChange {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         blocked_by: Vec<TaskId>,
     },
-    Update(TaskChange),
+    Update(Box<TaskChange>),
     Claim {
         task: TaskId,
         /// Although another one is in progress.

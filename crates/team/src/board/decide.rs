@@ -14,13 +14,7 @@ use teamdir::{SendError, TeamDir};
 /// Does what a member or the person of another host asks for, unless that was done already. An error means that
 /// nothing is decided yet.
 pub fn decide(team: &TeamDir, from: &HostId, ask: &BoardAsk) -> Result<BoardAnswer, BoardError> {
-    let decided = match worker(team, from, ask)? {
-        Ok(worker) => apply(team, from, ask, &worker),
-        Err(reason) => Err(BoardError::RefusedThere {
-            reason,
-            is_lease_over: false,
-        }),
-    };
+    let decided = worker(team, from, ask).and_then(|worker| apply(team, from, ask, &worker));
     let outcome = match decided {
         Ok(tasks) => BoardOutcome::Done { tasks },
         Err(error) if error.is_refusal() => {
@@ -45,15 +39,12 @@ pub fn decide(team: &TeamDir, from: &HostId, ask: &BoardAsk) -> Result<BoardAnsw
 }
 
 /// Who asks, as the rules need it. Another host speaks for those at home there, and for its person.
-fn worker(
-    team: &TeamDir,
-    from: &HostId,
-    ask: &BoardAsk,
-) -> Result<Result<Worker, String>, BoardError> {
+fn worker(team: &TeamDir, from: &HostId, ask: &BoardAsk) -> Result<Worker, BoardError> {
     let me = Actor {
         party: ask.by.clone(),
         incarnation: ask.incarnation,
     };
+    let host = from.clone();
     let role = match &ask.by {
         Party::User => String::new(),
         Party::Member(name) => {
@@ -61,17 +52,18 @@ fn worker(
             let known = roster.member(name);
             match known.filter(|member| member.host.as_ref() == Some(from)) {
                 Some(member) => member.spec.role.clone(),
-                None => return Ok(Err(format!("'{name}' is not at home on the host '{from}'"))),
+                None => {
+                    let name = name.clone();
+                    return Err(BoardError::NotAtHome { name, host });
+                }
             }
         }
         Party::Lead | Party::System => {
-            return Ok(Err(format!(
-                "the host '{from}' does not speak for {}",
-                ask.by
-            )));
+            let party = ask.by.clone();
+            return Err(BoardError::NotSpokenFor { host, party });
         }
     };
-    Ok(Ok(Worker { me, role }))
+    Ok(Worker { me, role })
 }
 
 /// Makes the change under the lock of the board. Returns the tasks that it changed.

@@ -1,6 +1,6 @@
 //! Errors of the board.
 
-use protocol::{HostId, TaskId};
+use protocol::{AgentName, HostId, Party, TaskId};
 use rules::{
     ClaimRefusal, CompleteRefusal, CreateRefusal, DeleteRefusal, EdgeRefusal, EditRefusal,
     LeaseOver, NoSuchTask, ReleaseRefusal, StatusRefusal,
@@ -32,6 +32,10 @@ pub enum BoardError {
     ResultTooEarly(TaskId),
     #[error(transparent)]
     Lease(#[from] LeaseOver),
+    #[error("'{name}' is not at home on the host '{host}'")]
+    NotAtHome { name: AgentName, host: HostId },
+    #[error("the host '{host}' does not speak for {party}")]
+    NotSpokenFor { host: HostId, party: Party },
     /// The home of the board, which is another host, has refused it.
     #[error("{reason}")]
     RefusedThere { reason: String, is_lease_over: bool },
@@ -74,6 +78,8 @@ impl BoardError {
             | Self::Edge(_)
             | Self::Delete(_)
             | Self::Lease(_)
+            | Self::NotAtHome { .. }
+            | Self::NotSpokenFor { .. }
             | Self::RefusedThere { .. }
             | Self::Unreachable { .. }
             | Self::Queued { .. }

@@ -37,7 +37,7 @@ pub fn update(
         return Err(BoardError::ResultTooEarly(id));
     }
     if let Some(home) = elsewhere::home(team)? {
-        let asked = BoardChange::Update(elsewhere::task_change(id, change));
+        let asked = BoardChange::Update(Box::new(elsewhere::task_change(id, change)));
         return home.ask_for_one(team, &worker.me, asked);
     }
     update_in(&Locked::take(team)?, worker, id, change)
