@@ -108,11 +108,11 @@ fn the_events_of_a_member_tell_in_words_why_it_was_restarted() {
     assert_eq!(
         lines(&told.has_code(exit::DONE).out),
         [
-            "00:00:04 # bob claimed task 7",
-            "00:00:20 ! bob died (killed by signal 9, SIGKILL)",
-            "00:00:21 + bob was restarted (by its restart policy)",
-            "00:00:22 ! bob died (the cause is unknown)",
-            "00:00:23 ! 'bob' was restarted 5 times within 300 s; last: exit code 101; it is not restarted any more",
+            "2025-11-16 00:00:04 # bob claimed task 7",
+            "2025-11-16 00:00:20 ! bob died (killed by signal 9, SIGKILL)",
+            "2025-11-16 00:00:21 + bob was restarted (by its restart policy)",
+            "2025-11-16 00:00:22 ! bob died (the cause is unknown)",
+            "2025-11-16 00:00:23 ! 'bob' was restarted 5 times within 300 s; last: exit code 101; it is not restarted any more",
         ]
     );
     let json = workspace.run(&["events", "--member", "bob", "--words", "--json"]);
