@@ -70,8 +70,8 @@ fn members_that_others_start_are_watched_and_brought_back_by_their_policy() {
     ];
     let is_told = |line: &&str| line.contains(" died (") || line.contains("restarted");
     let told_lines = later.lines().filter(is_told);
-    // Each begins with its time.
-    let found: Vec<&str> = told_lines.filter_map(|line| line.get(9..)).collect();
+    // Each begins with its date and time.
+    let found: Vec<&str> = told_lines.filter_map(|line| line.get(20..)).collect();
     assert!(found.ends_with(&expected) && found.len() <= 4, "{told}");
     assert_eq!(workspace.roster_status("alice"), "shutdown");
 }
