@@ -81,7 +81,11 @@ for (const [hash, content] of [["#/messages", ".flow .arrow"], ["#/costs", ".cha
 await go("#/events");
 await page.fill("[name=q]", "carol died");
 await page.keyboard.press("Enter");
-await page.waitForFunction(() => [...document.querySelectorAll(".feed li")].every((item) => item.textContent.includes("carol died")));
+// Every event that is found has both words; the notice to the lead of her death is one of them.
+await page.waitForFunction(() => {
+  const found = [...document.querySelectorAll(".feed li")].map((item) => item.textContent);
+  return found.some((text) => text.includes("! carol died")) && found.every((text) => text.includes("carol") && text.includes("died"));
+});
 
 // Keys.
 await go("#/");
