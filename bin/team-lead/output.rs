@@ -28,7 +28,7 @@ pub(crate) fn terminal_columns() -> Option<usize> {
     is_terminal.then(|| lead::terminal_size().0)
 }
 
-/// Prints text for people like [`print`]. On a terminal it is painted, and a line that is too long goes on below
+/// Prints text for people like [`print()`]. On a terminal it is painted, and a line that is too long goes on below
 /// its beginning.
 pub(crate) fn print_wrapped(text: &str, style: Style) -> Result<(), Failure> {
     match terminal_columns() {

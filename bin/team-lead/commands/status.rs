@@ -59,6 +59,23 @@ enum LeadPlace {
     Elsewhere(HostId),
 }
 
+impl LeadPlace {
+    fn as_json(&self) -> Option<Value> {
+        match self {
+            Self::Elsewhere(host) => Some(json!({"host": host, "pid": null})),
+            Self::Here(lead) => lead.as_deref().map(lead_as_json),
+        }
+    }
+
+    fn as_text(&self) -> String {
+        match self {
+            Self::Elsewhere(host) => format!("Lead: at home on the host {host}"),
+            Self::Here(None) => "Lead: not running".to_owned(),
+            Self::Here(Some(lead)) => lead_as_text(lead),
+        }
+    }
+}
+
 /// The process of the lead and its live state.
 struct Lead {
     holder: Option<Holder>,
@@ -86,14 +103,10 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
     let budget = team.budget().unwrap_or_default();
     if args.json {
         let members: Vec<Value> = views.iter().map(|view| as_json(view, &budget)).collect();
-        let lead = match &lead {
-            LeadPlace::Elsewhere(host) => Some(json!({"host": host, "pid": null})),
-            LeadPlace::Here(lead) => lead.as_deref().map(lead_as_json),
-        };
         let folder = team.layout().root().display().to_string();
         let hosts: Vec<Value> = hosts.iter().map(hosts::as_json).collect();
         let status = json!({
-            "team_name": team_name, "folder": folder, "lead": lead, "members": members,
+            "team_name": team_name, "folder": folder, "lead": lead.as_json(), "members": members,
             "host": roster.host, "hosts": hosts,
         });
         return print_json(&status);
@@ -111,12 +124,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
     } else {
         lines.extend(views.iter().map(|view| as_text(view, &budget)));
     }
-    let lead = match &lead {
-        LeadPlace::Elsewhere(host) => format!("Lead: at home on the host {host}"),
-        LeadPlace::Here(None) => "Lead: not running".to_owned(),
-        LeadPlace::Here(Some(lead)) => lead_as_text(lead),
-    };
-    let others = std::iter::once(lead).chain(hosts.iter().map(hosts::as_text));
+    let others = std::iter::once(lead.as_text()).chain(hosts.iter().map(hosts::as_text));
     lines.extend(others.map(|line| match columns {
         Some(columns) => wrapped("", &line, columns),
         None => line,

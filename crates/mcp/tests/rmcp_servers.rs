@@ -1,5 +1,7 @@
 //! Servers made with `rmcp`, of both eras of the protocol, over both transports.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
 use axum::Router;
 use mcp::{AcceptedTools, ServerContext, ServerSpec, Servers, Transport, add_tools};
 use protocol::NetworkSetting;

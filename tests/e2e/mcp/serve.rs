@@ -169,6 +169,12 @@ command = 'read -r told; echo \"$told\" >> told.jsonl; case \"$told\" in *Forbid
 command = 'cat >> told.jsonl; exit 7'
 ";
 
+/// No member has the role, so that nobody works on the task.
+fn create(subject: &str) -> (&'static str, Value) {
+    let arguments = json!({"subject": subject, "role": "nobody"});
+    ("task_create", arguments)
+}
+
 #[test]
 fn hooks_hear_of_the_tasks_of_a_program_that_leads_or_is_a_member() {
     let workspace = Workspace::empty();
@@ -178,11 +184,6 @@ fn hooks_hear_of_the_tasks_of_a_program_that_leads_or_is_a_member() {
         let told = fs::read_to_string(workspace.path().join("told.jsonl")).unwrap_or_default();
         let lines = told.lines().map(|line| serde_json::from_str(line).unwrap());
         lines.collect::<Vec<Value>>()
-    };
-    // No member has the role, so that nobody works on the tasks.
-    let create = |subject: &str| {
-        let arguments = json!({"subject": subject, "role": "nobody"});
-        ("task_create", arguments)
     };
     let mut serve = workspace.command(&["mcp", "serve"]);
     let results = call_tools(&mut serve, &[create("Unheard")]);
@@ -195,19 +196,12 @@ fn hooks_hear_of_the_tasks_of_a_program_that_leads_or_is_a_member() {
     let results = call_tools(&mut serve, &calls);
     assert_eq!(results[0]["isError"], false, "{results:?}");
     assert_eq!(results[1]["isError"], true, "{results:?}");
-    assert!(
-        results[1]
-            .to_string()
-            .contains("a hook blocks it: not that"),
-        "{results:?}"
-    );
+    let refused = results[1].to_string();
+    assert!(refused.contains("a hook blocks it: not that"), "{refused}");
     // A hook that fails blocks nothing, and is reported.
     assert_eq!(results[2]["isError"], false, "{results:?}");
-    assert!(
-        workspace
-            .ok(&["events", "--words"])
-            .contains("TaskCompleted hook")
-    );
+    let events = workspace.ok(&["events", "--words"]);
+    assert!(events.contains("TaskCompleted hook"), "{events}");
     let tasks = workspace.ok(&["task", "list"]);
     assert!(
         tasks.contains("Paint") && !tasks.contains("Forbidden"),

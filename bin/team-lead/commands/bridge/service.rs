@@ -26,7 +26,37 @@ pub(super) fn service(
     if command.accept_answers {
         words.push("--accept-answers".to_owned());
     }
-    let mut environment = String::new();
+    if command.lease != bridge::LEASE.as_secs() {
+        words.extend(["--lease".to_owned(), command.lease.to_string()]);
+    }
+    words.extend(address_words(command, address)?);
+    let environment = match address {
+        Address::Nats {
+            from_variable: true,
+            ..
+        } => format!(
+            "# A file with the line {VARIABLE}=ADDRESS, which only you may read.\n\
+             EnvironmentFile=%h/.config/team-lead/bridge.env\n"
+        ),
+        Address::Ssh(_) | Address::Nats { .. } => String::new(),
+    };
+    let words: Vec<String> = words.iter().map(|word| unit_word(word)).collect();
+    Ok(format!(
+        "[Unit]\nDescription=Bridge of a team to other hosts\nAfter=network-online.target\n\n\
+         [Service]\n{environment}ExecStart={}\nRestart=on-failure\nRestartSec=10\n\
+         # What was refused stays refused until a person has done what the log says.\n\
+         RestartPreventExitStatus={}\n\n\
+         [Install]\nWantedBy=default.target",
+        words.join(" "),
+        [exit::FAILED, exit::USAGE, exit::NOT_FOUND]
+            .map(|code| code.to_string())
+            .join(" ")
+    ))
+}
+
+/// The address, unless the service has it from a variable, and the options that belong to it.
+fn address_words(command: &Bridge, address: &Address) -> Result<Vec<String>, Failure> {
+    let mut words = Vec::new();
     match address {
         Address::Ssh(address) => {
             for (option, value, usual) in [
@@ -54,28 +84,12 @@ pub(super) fn service(
                     words.extend([option.to_owned(), absolute(file)?]);
                 }
             }
-            if *from_variable {
-                environment = format!(
-                    "# A file with the line {VARIABLE}=ADDRESS, which only you may read.\n\
-                     EnvironmentFile=%h/.config/team-lead/bridge.env\n"
-                );
-            } else {
+            if !*from_variable {
                 words.push(settings.address.to_string());
             }
         }
     }
-    let words: Vec<String> = words.iter().map(|word| unit_word(word)).collect();
-    Ok(format!(
-        "[Unit]\nDescription=Bridge of a team to other hosts\nAfter=network-online.target\n\n\
-         [Service]\n{environment}ExecStart={}\nRestart=on-failure\nRestartSec=10\n\
-         # What was refused stays refused until a person has done what the log says.\n\
-         RestartPreventExitStatus={}\n\n\
-         [Install]\nWantedBy=default.target",
-        words.join(" "),
-        [exit::FAILED, exit::USAGE, exit::NOT_FOUND]
-            .map(|code| code.to_string())
-            .join(" ")
-    ))
+    Ok(words)
 }
 
 /// A service begins in another folder.

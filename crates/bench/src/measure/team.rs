@@ -77,6 +77,14 @@ impl Ledger {
     }
 }
 
+const NOTES: [&str; 3] = [
+    "makespans are medians over the graphs; teams of few members work at the same time, up to 18 members at once",
+    "a kill is SIGKILL to a member at work; it is started again at once, as a lead does, and the task that it had \
+     begun is thought about anew",
+    "tokens of coordination: those that the provider does not find in its cache, as in `tokens`; the first request \
+     of each member is part of them",
+];
+
 pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     let mut section = Section::new(
         "team",
@@ -117,15 +125,9 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
             makespan(&mut section, *members, with_kills, &of);
         }
     }
-    for members in sizes {
-        let of = finished.iter().filter(|(run, _)| run.members == *members);
-        let costs = of.filter(|(run, _)| run.shape.kills.is_none());
-        let costs: Vec<f64> = costs.map(|(_, outcome)| outcome.coordination).collect();
-        let what = format!("tokens of coordination per task, {}", people(*members));
-        section
-            .rows
-            .push(Row::new(what, Value::Count(quantile(&costs, 0.5))));
-    }
+    section
+        .rows
+        .extend(sizes.iter().map(|members| tokens(*members, &finished)));
     let what = format!("tasks left open or done twice, of {done}");
     let row = Row::new(what, Value::Count(faults as f64));
     section.rows.push(row.bar("none", faults == 0));
@@ -136,18 +138,17 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     ));
     merges::rows(plan, &mut section)?;
     contestants::rows(plan, &mut section)?;
-    section.note(
-        "makespans are medians over the graphs; teams of few members work at the same time, up to 18 members at once",
-    );
-    section.note(
-        "a kill is SIGKILL to a member at work; it is started again at once, as a lead does, and the task that it \
-         had begun is thought about anew",
-    );
-    section.note(
-        "tokens of coordination: those that the provider does not find in its cache, as in `tokens`; the first \
-         request of each member is part of them",
-    );
+    NOTES.into_iter().for_each(|note| section.note(note));
     Ok(section)
+}
+
+/// What a team of this size costs in coordination, without kills.
+fn tokens(members: u32, finished: &[(Run, Outcome)]) -> Row {
+    let of = finished.iter().filter(|(run, _)| run.members == members);
+    let costs = of.filter(|(run, _)| run.shape.kills.is_none());
+    let costs: Vec<f64> = costs.map(|(_, outcome)| outcome.coordination).collect();
+    let what = format!("tokens of coordination per task, {}", people(members));
+    Row::new(what, Value::Count(quantile(&costs, 0.5)))
 }
 
 fn people(members: u32) -> String {

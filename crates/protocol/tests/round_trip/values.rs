@@ -410,8 +410,8 @@ fn question() -> impl Strategy<Value = QuestionAsk> {
     })
 }
 
-pub(crate) fn request() -> impl Strategy<Value = Request> {
-    let subject = prop_oneof![
+fn subject() -> impl Strategy<Value = Subject> {
+    prop_oneof![
         (text(), any::<bool>(), any::<bool>()).prop_map(|(reason, force, lead_leaves)| {
             Subject::Shutdown {
                 reason,
@@ -422,7 +422,10 @@ pub(crate) fn request() -> impl Strategy<Value = Request> {
         (text(), text()).prop_map(|(plan, plan_hash)| Subject::Plan { plan, plan_hash }),
         permission().prop_map(Subject::Permission),
         question().prop_map(Subject::Question),
-    ];
+    ]
+}
+
+pub(crate) fn request() -> impl Strategy<Value = Request> {
     let scope = select(vec![GrantScope::Once, GrantScope::Member, GrantScope::Team]);
     let answer = (party(), time(), text(), of(text()), of(scope));
     let answer = answer.prop_map(|(by, at, text, name, scope)| Answer {
@@ -453,7 +456,7 @@ pub(crate) fn request() -> impl Strategy<Value = Request> {
         of(text()),
         extra(),
     );
-    (who, subject, state, rest).prop_map(|(who, subject, state, rest)| {
+    (who, subject(), state, rest).prop_map(|(who, subject, state, rest)| {
         let (id, from, from_incarnation, to, to_incarnation) = who;
         let (created_at, deadline, notified_at, ignored, refused, extra) = rest;
         Request {

@@ -82,53 +82,46 @@ fn panel(body: &mut String, bars: &[Bar], top: f64, title: &str, axis: &str) -> 
     let place = |number: f64| NAMES + (RIGHT - NAMES) * (number.log10() - low) / (high - low);
     let first = top + 34.0;
     let bottom = first + LINE * bars.len() as f64 + 4.0;
-    text(body, 16.0, top + 12.0, "start", true, title);
+    text(body, (16.0, top + 12.0), "start", true, title);
     for power in low as i32..=high as i32 {
         let number = 10_f64.powi(power);
         let x = place(number);
         line(body, (x, first - 6.0), (x, bottom), GRID);
         text(
             body,
-            x,
-            bottom + 16.0,
+            (x, bottom + 16.0),
             "middle",
             false,
             &with(bars, number).to_string(),
         );
     }
-    for (at, (name, value, is_ours)) in bars.iter().enumerate() {
-        let y = first + LINE * at as f64;
-        text(body, NAMES - 8.0, y + 13.0, "end", *is_ours, name);
-        let end = if value.number() > 0.0 {
-            place(value.number())
-        } else {
-            NAMES
-        };
-        let _ = writeln!(
-            body,
-            "<rect x=\"{NAMES}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{}\"/>",
-            (end - NAMES).max(1.0),
-            LINE - 7.0,
-            if *is_ours { OURS } else { OTHER }
-        );
-        text(
-            body,
-            end + 5.0,
-            y + 13.0,
-            "start",
-            *is_ours,
-            &value.to_string(),
-        );
+    for (at, bar) in bars.iter().enumerate() {
+        let value = bar.1.number();
+        let end = if value > 0.0 { place(value) } else { NAMES };
+        draw_bar(body, bar, end, first + LINE * at as f64);
     }
     text(
         body,
-        f64::midpoint(NAMES, RIGHT),
-        bottom + 34.0,
+        (f64::midpoint(NAMES, RIGHT), bottom + 34.0),
         "middle",
         false,
         axis,
     );
     bottom + 60.0
+}
+
+/// A bar from the axis to `end`, with its name and its value.
+fn draw_bar(body: &mut String, (name, value, is_ours): &Bar, end: f64, y: f64) {
+    text(body, (NAMES - 8.0, y + 13.0), "end", *is_ours, name);
+    let _ = writeln!(
+        body,
+        "<rect x=\"{NAMES}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{}\"/>",
+        (end - NAMES).max(1.0),
+        LINE - 7.0,
+        if *is_ours { OURS } else { OTHER }
+    );
+    let value = value.to_string();
+    text(body, (end + 5.0, y + 13.0), "start", *is_ours, &value);
 }
 
 /// A number with the unit of the bars.
@@ -150,14 +143,12 @@ fn makespans(body: &mut String, report: &Report, top: f64) -> f64 {
     }
     let most = found.iter().map(|(_, ratio, _)| *ratio).fold(1.2, f64::max);
     let most = (most * 10.0).ceil() / 10.0;
-    let (first, bottom) = (top + 34.0, top + 194.0);
-    let left = 90.0;
+    let (first, bottom, left) = (top + 34.0, top + 194.0, 90.0);
     let x = |members: u32| left + 60.0 + (RIGHT - left - 120.0) * f64::from(members).log2() / 4.0;
     let y = |ratio: f64| bottom - (bottom - first) * (ratio - 1.0) / (most - 1.0);
     text(
         body,
-        16.0,
-        top + 12.0,
+        (16.0, top + 12.0),
         "start",
         true,
         "Time of a team for a random graph of tasks",
@@ -167,8 +158,7 @@ fn makespans(body: &mut String, report: &Report, top: f64) -> f64 {
         line(body, (left, y(ratio)), (RIGHT, y(ratio)), GRID);
         text(
             body,
-            left - 8.0,
-            y(ratio) + 4.0,
+            (left - 8.0, y(ratio) + 4.0),
             "end",
             false,
             &format!("{ratio:.1}x"),
@@ -178,43 +168,25 @@ fn makespans(body: &mut String, report: &Report, top: f64) -> f64 {
     for members in [1, 2, 4, 8, 16] {
         text(
             body,
-            x(members),
-            bottom + 16.0,
+            (x(members), bottom + 16.0),
             "middle",
             false,
             &members.to_string(),
         );
     }
     for (has_kills, colour, name) in [(false, OURS, "without kills"), (true, KILLS, "with kills")] {
-        let points: Vec<(f64, f64)> = found
-            .iter()
-            .filter(|(_, _, kills)| *kills == has_kills)
-            .map(|(members, ratio, _)| (x(*members), y(ratio.max(1.0))))
-            .collect();
-        let path: Vec<String> = points
-            .iter()
-            .map(|(x, y)| format!("{x:.1},{y:.1}"))
-            .collect();
-        let _ = writeln!(
-            body,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
-            path.join(" ")
-        );
-        for (x, y) in &points {
-            let _ = writeln!(
-                body,
-                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"/>"
-            );
-        }
+        let of = found.iter().filter(|(_, _, kills)| *kills == has_kills);
+        let points = of.map(|(members, ratio, _)| (x(*members), y(ratio.max(1.0))));
+        let points: Vec<(f64, f64)> = points.collect();
+        curve(body, &points, colour);
         if let Some((x, y)) = points.last() {
-            let shift = if has_kills { 18.0 } else { -10.0 };
-            text(body, *x, y + shift, "middle", true, name);
+            let y = y + if has_kills { 18.0 } else { -10.0 };
+            text(body, (*x, y), "middle", true, name);
         }
     }
     text(
         body,
-        f64::midpoint(left, RIGHT),
-        bottom + 34.0,
+        (f64::midpoint(left, RIGHT), bottom + 34.0),
         "middle",
         false,
         "members (log scale)",
@@ -225,6 +197,22 @@ fn makespans(body: &mut String, report: &Report, top: f64) -> f64 {
         f64::midpoint(first, bottom)
     );
     bottom + 54.0
+}
+
+fn curve(body: &mut String, points: &[(f64, f64)], colour: &str) {
+    let path = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}"));
+    let path: Vec<String> = path.collect();
+    let _ = writeln!(
+        body,
+        "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
+        path.join(" ")
+    );
+    for (x, y) in points {
+        let _ = writeln!(
+            body,
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"/>"
+        );
+    }
 }
 
 /// The members, the ratio, and whether there were kills.
@@ -242,7 +230,7 @@ fn line(body: &mut String, from: (f64, f64), to: (f64, f64), colour: &str) {
     );
 }
 
-fn text(body: &mut String, x: f64, y: f64, anchor: &str, is_strong: bool, text: &str) {
+fn text(body: &mut String, (x, y): (f64, f64), anchor: &str, is_strong: bool, text: &str) {
     let text = text
         .replace('&', "&amp;")
         .replace('<', "&lt;")

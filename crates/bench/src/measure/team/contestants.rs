@@ -79,40 +79,12 @@ pub(super) fn rows(plan: &Plan<'_>, section: &mut Section) -> anyhow::Result<()>
         ));
     }
     for durability in [Durability::PowerCut, Durability::ProcessDeath] {
-        let group = all
-            .iter()
-            .filter(|found| found.kind.durability() == durability);
+        let group = all.iter();
+        let group = group.filter(|found| found.kind.durability() == durability);
         let group: Vec<&Found> = group.collect();
-        let [ours, others @ ..] = &group[..] else {
-            continue;
-        };
-        let synced = match durability {
-            Durability::PowerCut => "synced: ",
-            Durability::ProcessDeath => "",
-        };
-        let row = |what: &str, of: fn(&Found) -> Value| {
-            let row = Row::new(format!("{synced}{what}"), of(ours));
-            let beside = |row: Row, other: &&Found| row.beside(other.kind.name(), of(other));
-            others.iter().fold(row, beside)
-        };
-        section.rows.extend([
-            row("mailboxes: messages lost per kill of the reader", |found| {
-                Value::Count(found.lost as f64 / found.kills.max(1) as f64)
-            })
-            .bar("none", ours.lost + ours.repeated == 0),
-            row("mailboxes: messages given twice per kill", |found| {
-                Value::Count(found.repeated as f64 / found.kills.max(1) as f64)
-            }),
-            row("mailboxes: one way, p50", |found| {
-                Value::Seconds(found.latency)
-            }),
-            row("mailboxes: messages, 4 writers, under kills", |found| {
-                Value::PerSecond(found.rate)
-            }),
-            row("mailboxes: idle, processor time a minute", |found| {
-                Value::Seconds(found.idle)
-            }),
-        ]);
+        if let [ours, others @ ..] = &group[..] {
+            section.rows.extend(beside(durability, ours, others));
+        }
     }
     section.note(
         "mailboxes: one reader that is killed with SIGKILL at random times and started again, four writers that each \
@@ -120,6 +92,37 @@ pub(super) fn rows(plan: &Plan<'_>, section: &mut Section) -> anyhow::Result<()>
          after the last; idle = the reader with its server, as it polls here",
     );
     Ok(())
+}
+
+/// The rows of one that is ours, with those of others that promise the same.
+fn beside(durability: Durability, ours: &Found, others: &[&Found]) -> [Row; 5] {
+    let synced = match durability {
+        Durability::PowerCut => "synced: ",
+        Durability::ProcessDeath => "",
+    };
+    let row = |what: &str, of: fn(&Found) -> Value| {
+        let row = Row::new(format!("{synced}{what}"), of(ours));
+        let beside = |row: Row, other: &&Found| row.beside(other.kind.name(), of(other));
+        others.iter().fold(row, beside)
+    };
+    [
+        row("mailboxes: messages lost per kill of the reader", |found| {
+            Value::Count(found.lost as f64 / found.kills.max(1) as f64)
+        })
+        .bar("none", ours.lost + ours.repeated == 0),
+        row("mailboxes: messages given twice per kill", |found| {
+            Value::Count(found.repeated as f64 / found.kills.max(1) as f64)
+        }),
+        row("mailboxes: one way, p50", |found| {
+            Value::Seconds(found.latency)
+        }),
+        row("mailboxes: messages, 4 writers, under kills", |found| {
+            Value::PerSecond(found.rate)
+        }),
+        row("mailboxes: idle, processor time a minute", |found| {
+            Value::Seconds(found.idle)
+        }),
+    ]
 }
 
 fn contest(plan: &Plan<'_>, kind: Kind) -> anyhow::Result<Found> {

@@ -58,38 +58,70 @@ pub(super) fn rows(plan: &Plan<'_>, section: &mut Section) -> anyhow::Result<()>
         git(&folder, &["cat-file", "-e", &place]).is_err()
     };
     let lost = (0..members).filter(is_lost).count();
-    let open = count.submitted - count.merged - count.returned;
-    let conflicts = members / PER_CONFLICT;
-    section.rows.extend([
-        Row::new(
-            format!(
-                "merges: submitted ({}) - merged ({}) - returned ({})",
-                count.submitted, count.merged, count.returned
-            ),
-            Value::Count(open as f64),
-        )
-        .bar("none", open == 0),
-        Row::new(
-            "merges: work that is in no branch",
-            Value::Count(lost as f64),
-        )
-        .bar("none", lost == 0),
-        Row::new(
-            format!("merges: conflicts told before the submission, of {conflicts}"),
-            Value::Count(warned as f64),
-        )
-        .bar(
-            "all",
-            warned >= conflicts && count.returned == conflicts as u64,
-        ),
-        Row::new(
-            format!("merges: from the submission to the end of the queue of {members}, p50"),
-            Value::Seconds(quantile(&waited, 0.5)),
-        ),
-    ]);
+    let found = Found {
+        members,
+        count,
+        lost,
+        warned,
+        waited,
+    };
+    section.rows.extend(found.rows());
     section.note(
         "merges: each member commits in a tree of its own, two of four change the same file in other ways; all submit, \
          and then the queue runs; told = the product's own warning, after the commit of the second of the two",
     );
     Ok(())
+}
+
+/// How a queue went.
+struct Found {
+    members: usize,
+    count: SubmissionCount,
+    /// Work that is in no branch.
+    lost: usize,
+    /// Conflicts that were told before the submission.
+    warned: usize,
+    /// From the submission to the end of the queue, in seconds.
+    waited: Vec<f64>,
+}
+
+impl Found {
+    fn rows(&self) -> [Row; 4] {
+        let Self {
+            members,
+            count,
+            lost,
+            warned,
+            waited,
+        } = self;
+        let open = count.submitted - count.merged - count.returned;
+        let conflicts = members / PER_CONFLICT;
+        [
+            Row::new(
+                format!(
+                    "merges: submitted ({}) - merged ({}) - returned ({})",
+                    count.submitted, count.merged, count.returned
+                ),
+                Value::Count(open as f64),
+            )
+            .bar("none", open == 0),
+            Row::new(
+                "merges: work that is in no branch",
+                Value::Count(*lost as f64),
+            )
+            .bar("none", *lost == 0),
+            Row::new(
+                format!("merges: conflicts told before the submission, of {conflicts}"),
+                Value::Count(*warned as f64),
+            )
+            .bar(
+                "all",
+                *warned >= conflicts && count.returned == conflicts as u64,
+            ),
+            Row::new(
+                format!("merges: from the submission to the end of the queue of {members}, p50"),
+                Value::Seconds(quantile(waited, 0.5)),
+            ),
+        ]
+    }
 }
