@@ -80,10 +80,11 @@ impl ToldRequests {
         }
         // Before a copy may exist: whoever comes after a kill knows that it has to be closed.
         let pending = new.iter().map(|request| request.id.clone());
-        let before = self.open.len();
-        self.open.extend(pending);
-        if self.open.len() != before {
-            team.put_told_requests(&self.open)?;
+        let mut open = self.open.clone();
+        open.extend(pending);
+        if open.len() != self.open.len() {
+            team.put_told_requests(&open)?;
+            self.open = open;
         }
         let payloads = new.iter().map(|request| Payload::Request {
             request: Box::new(RequestFile::from(request.clone())),
@@ -263,6 +264,8 @@ impl Core {
         match team::record_answer(&self.team, response) {
             // It counts; the author does what is left of what follows.
             Ok(_) | Err(AnswerError::FollowUp { .. }) => {}
+            // It counts, and its author has left.
+            Err(AnswerError::Send { source, .. }) if source.is_refusal() => {}
             Err(
                 error @ (AnswerError::Send { .. }
                 | AnswerError::Request(
