@@ -3,8 +3,8 @@
 use super::{ApplyError, CollectError, Core, lock};
 use protocol::{
     AskEnd, BoardAnswer, BoardAsk, BoardChange, BoardClaim, BoardCopy, BoardFrame, BoardOutcome,
-    BoardTasks, Extra, Frame, HostId, JsonLine, MAX_LINE_BYTES, NoticeCause, Party, Payload,
-    Recipient, RequestId, Roster, Task, TaskId,
+    BoardTasks, Extra, Frame, HostId, HostMembers, JsonLine, MAX_LINE_BYTES, NoticeCause, Party,
+    Payload, Recipient, RequestId, Roster, Task, TaskId,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl Core {
     /// Moves what concerns the board into the outboxes, and ends the claims of hosts that are silent.
     pub(super) fn collect_board(&mut self, roster: &Roster) -> Result<(), CollectError> {
         match &roster.lead_host {
-            Some(home) => self.collect_asks(home),
+            Some(home) => self.collect_asks(home, |_| true),
             None => {
                 self.end_leases(roster)?;
                 self.tell_board()
@@ -92,7 +92,27 @@ impl Core {
         }
     }
 
-    fn collect_asks(&mut self, home: &HostId) -> Result<(), CollectError> {
+    /// What members have asked that are not at home here any more crosses before they are named no more.
+    pub(super) fn collect_last_asks(
+        &mut self,
+        roster: &Roster,
+        here: &HostMembers,
+    ) -> Result<(), CollectError> {
+        let has_left = |ask: &BoardAsk| match &ask.by {
+            Party::Member(name) => !here.members.iter().any(|member| member.name.same_as(name)),
+            Party::Lead | Party::User | Party::System => false,
+        };
+        match &roster.lead_host {
+            Some(home) => self.collect_asks(home, has_left),
+            None => Ok(()),
+        }
+    }
+
+    fn collect_asks(
+        &mut self,
+        home: &HostId,
+        is_meant: impl Fn(&BoardAsk) -> bool,
+    ) -> Result<(), CollectError> {
         let Some(outbox) = self.outboxes.get(home) else {
             return Ok(());
         };
@@ -105,7 +125,7 @@ impl Core {
             self.told_board.has_asked = true;
         }
         let (mut ids, mut payloads) = (Vec::new(), Vec::new());
-        for ask in self.team.unsent_asks()? {
+        for ask in self.team.unsent_asks()?.into_iter().filter(is_meant) {
             let withdrawn = || matches!(self.team.ask_end(&ask.id), Ok(Some(AskEnd::Withdrawn)));
             if outbox.has_stored_ask(&ask.id) {
                 ids.push(ask.id);
@@ -120,8 +140,9 @@ impl Core {
         Ok(self.team.mark_asks_sent(&self.guard, &ids)?)
     }
 
-    fn end_leases(&self, roster: &Roster) -> Result<(), CollectError> {
+    fn end_leases(&mut self, roster: &Roster) -> Result<(), CollectError> {
         let now = Instant::now();
+        self.leases.look(now);
         for host in self.outboxes.keys() {
             let Some(silent) = self.leases.over(host, now) else {
                 continue;
@@ -315,7 +336,12 @@ impl Core {
         };
         let text = match (outcome, &ask.change) {
             // The program asks for these itself.
-            (_, BoardChange::ReleaseEnded { .. } | BoardChange::Release { .. }) => return Ok(()),
+            (
+                _,
+                BoardChange::ReleaseEnded { .. }
+                | BoardChange::Release { .. }
+                | BoardChange::GiveBack { .. },
+            ) => return Ok(()),
             (BoardOutcome::Done { tasks }, BoardChange::Create { .. }) => {
                 let ids: Vec<String> = tasks.iter().map(|task| format!("#{}", task.id)).collect();
                 format!(

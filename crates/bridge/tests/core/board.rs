@@ -299,6 +299,9 @@ fn a_claim_that_is_granted_too_late_goes_back_to_the_board() {
             .unwrap()
             .is_empty()
     );
+    // It is offered again.
+    let again = world.asking(|gpu| team::claim_next(gpu, &alice()));
+    assert_eq!(again.unwrap().map(|task| task.id), Some(id));
 }
 
 #[test]

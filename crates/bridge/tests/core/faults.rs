@@ -291,3 +291,21 @@ fn a_queued_end_of_a_claim_that_is_refused_leaves_the_claim() {
     let done = world.asking(|gpu| team::complete(gpu, &alice().me, id, None));
     assert_eq!(done.unwrap().status, TaskStatus::Completed);
 }
+
+#[test]
+fn what_a_member_has_asked_counts_although_it_has_left_and_its_other_tasks_come_back() {
+    let mut world = World::new();
+    for subject in ["One", "Two"] {
+        let id = world.create(subject);
+        world
+            .asking(|gpu| team::claim(gpu, &alice(), id, ClaimLimit::Many))
+            .unwrap();
+    }
+    world.link(false);
+    let queued = team::complete(&world.gpu, &alice().me, TaskId(1), Some("42")).unwrap_err();
+    assert!(matches!(queued, BoardError::Queued { .. }), "{queued}");
+    remove_alice(&world.gpu);
+    world.cross();
+    assert_eq!(world.at_home(TaskId(1)).result.as_deref(), Some("42"));
+    assert_eq!(world.at_home(TaskId(2)).status, TaskStatus::Pending);
+}

@@ -373,5 +373,8 @@ fn an_answer_to_a_member_that_has_left_is_recorded_and_does_not_stop_the_link() 
     .unwrap();
     settle(&mut a, &mut b);
     assert_eq!(gpu.request(&id).unwrap().status(), RequestStatus::Rejected);
+    // Its copy is closed too.
+    assert_eq!(decided(&laptop, &id).0, RequestStatus::Rejected);
+    assert_eq!(gpu.told_requests().unwrap().len(), 0);
     assert_eq!(laptop.frames_waiting(&host("gpu1")).unwrap(), 0);
 }

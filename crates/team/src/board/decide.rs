@@ -116,6 +116,9 @@ fn apply(
         BoardChange::ClaimNext => claim::claim_next_in(&locked, worker)?,
         BoardChange::Resume => claim::resume_claim_in(&locked, worker)?,
         BoardChange::Release { task, why } => Some(update::release_in(&locked, me, *task, why)?),
+        BoardChange::GiveBack { task, why } => {
+            Some(update::give_back_in(&locked, &me.party, *task, why)?)
+        }
         BoardChange::Complete { task, result } => {
             let result = result.as_deref();
             Some(update::complete_in(&locked, me, *task, result)?)
@@ -139,6 +142,7 @@ fn done_before(board: &Board, ask: &BoardAsk) -> Vec<Task> {
         | BoardChange::ClaimNext
         | BoardChange::Resume
         | BoardChange::Release { .. }
+        | BoardChange::GiveBack { .. }
         | BoardChange::Complete { .. } => {}
     }
     // A claim may have ended since, and somebody else may have the task.
