@@ -27,7 +27,8 @@ pub enum Refusal {
     #[error("a {} request is not for people of other hosts", .0.as_str())]
     NotForPeople(RequestKind),
     #[error(
-        "people of the host '{0}' may not answer here: the lead is not at home there, and the bridge of this host          runs without --accept-answers"
+        "people of the host '{0}' may not answer here: the lead is not at home there, and the bridge of this host \
+         runs without --accept-answers"
     )]
     MayNotAnswer(HostId),
 }

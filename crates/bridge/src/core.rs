@@ -139,6 +139,7 @@ impl Core {
     pub fn collect(&mut self) -> Result<(), CollectError> {
         let roster = self.team.roster()?;
         let home = at_home(&roster);
+        self.collect_last_asks(&roster, &home)?;
         self.introduce(&home)?;
         self.collect_requests(&roster)?;
         self.follow_inboxes(&roster)?;

@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 /// How long a host may be silent until its claims end, if nothing else is said.
 pub const LEASE: Duration = Duration::from_secs(60);
 
+/// Whoever has not looked for this long has not heard either: the process was stopped, or the host slept.
+const STALL: Duration = Duration::from_secs(5);
+
 /// When the other hosts were heard.
 #[derive(Debug)]
 pub(crate) struct Leases {
@@ -16,6 +19,8 @@ pub(crate) struct Leases {
     /// Since when this host would hear others; absent while it has no connection itself.
     listening: Option<Instant>,
     heard: BTreeMap<HostId, Instant>,
+    /// When it was looked for claims that have ended.
+    looked: Instant,
 }
 
 impl Leases {
@@ -24,6 +29,7 @@ impl Leases {
             time: LEASE,
             listening: Some(now),
             heard: BTreeMap::new(),
+            looked: now,
         }
     }
 
@@ -34,6 +40,14 @@ impl Leases {
     /// Begins to listen, if it does not yet: until then nobody could be heard.
     pub(crate) fn listen(&mut self, now: Instant) {
         self.listening.get_or_insert(now);
+    }
+
+    /// It is looked for claims that have ended. After a stall everybody has the time of a lease to be heard.
+    pub(crate) fn look(&mut self, now: Instant) {
+        if now.saturating_duration_since(self.looked) >= STALL {
+            self.listening = self.listening.map(|_| now);
+        }
+        self.looked = now;
     }
 
     /// Nobody can be heard, which is not their silence.
@@ -86,5 +100,20 @@ mod tests {
         assert!(leases.over(&host, at(560)).is_some());
         leases.set_time(Duration::from_secs(5));
         assert!(leases.over(&host, at(505)).is_some());
+    }
+
+    #[test]
+    fn after_a_stall_of_this_process_other_hosts_have_time_to_be_heard() {
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let host = HostId::new("gpu1").unwrap();
+        let mut leases = Leases::new(begun);
+        for seconds in 0..=60 {
+            leases.look(at(seconds));
+        }
+        assert!(leases.over(&host, at(60)).is_some());
+        leases.look(at(120));
+        assert_eq!(leases.over(&host, at(120)), None);
+        assert!(leases.over(&host, at(180)).is_some());
     }
 }

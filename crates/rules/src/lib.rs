@@ -39,7 +39,7 @@ mod submission;
 pub use board::{
     Board, ClaimLimit, ClaimRefusal, Claimant, CompleteRefusal, CreateRefusal, DeleteRefusal,
     Deleted, EdgeRefusal, Edit, EditRefusal, LeaseOver, NewTask, NoSuchTask, ReleaseRefusal,
-    StatusRefusal, UnknownStatus, check_lease, parse_status,
+    StatusRefusal, UnknownStatus, check_lease, end_lease, parse_status,
 };
 pub use call::{call_line, main_argument};
 pub use delivery::{Conversation, Delivery, judge};

@@ -3,8 +3,8 @@
 use super::{ApplyError, CollectError, Core, lock};
 use protocol::{
     AskEnd, BoardAnswer, BoardAsk, BoardChange, BoardClaim, BoardCopy, BoardFrame, BoardOutcome,
-    BoardTasks, Extra, Frame, HostId, JsonLine, MAX_LINE_BYTES, NoticeCause, Party, Payload,
-    Recipient, RequestId, Roster, Task, TaskId,
+    BoardTasks, Extra, Frame, HostId, HostMembers, JsonLine, MAX_LINE_BYTES, NoticeCause, Party,
+    Payload, Recipient, RequestId, Roster, Task, TaskId,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl Core {
     /// Moves what concerns the board into the outboxes, and ends the claims of hosts that are silent.
     pub(super) fn collect_board(&mut self, roster: &Roster) -> Result<(), CollectError> {
         match &roster.lead_host {
-            Some(home) => self.collect_asks(home),
+            Some(home) => self.collect_asks(home, |_| true),
             None => {
                 self.end_leases(roster)?;
                 self.tell_board()
@@ -92,7 +92,27 @@ impl Core {
         }
     }
 
-    fn collect_asks(&mut self, home: &HostId) -> Result<(), CollectError> {
+    /// What members have asked that are not at home here any more crosses before they are named no more.
+    pub(super) fn collect_last_asks(
+        &mut self,
+        roster: &Roster,
+        here: &HostMembers,
+    ) -> Result<(), CollectError> {
+        let has_left = |ask: &BoardAsk| match &ask.by {
+            Party::Member(name) => !here.members.iter().any(|member| member.name.same_as(name)),
+            Party::Lead | Party::User | Party::System => false,
+        };
+        match &roster.lead_host {
+            Some(home) => self.collect_asks(home, has_left),
+            None => Ok(()),
+        }
+    }
+
+    fn collect_asks(
+        &mut self,
+        home: &HostId,
+        is_meant: impl Fn(&BoardAsk) -> bool,
+    ) -> Result<(), CollectError> {
         let Some(outbox) = self.outboxes.get(home) else {
             return Ok(());
         };
@@ -105,7 +125,7 @@ impl Core {
             self.told_board.has_asked = true;
         }
         let (mut ids, mut payloads) = (Vec::new(), Vec::new());
-        for ask in self.team.unsent_asks()? {
+        for ask in self.team.unsent_asks()?.into_iter().filter(is_meant) {
             let withdrawn = || matches!(self.team.ask_end(&ask.id), Ok(Some(AskEnd::Withdrawn)));
             if outbox.has_stored_ask(&ask.id) {
                 ids.push(ask.id);
@@ -120,8 +140,9 @@ impl Core {
         Ok(self.team.mark_asks_sent(&self.guard, &ids)?)
     }
 
-    fn end_leases(&self, roster: &Roster) -> Result<(), CollectError> {
+    fn end_leases(&mut self, roster: &Roster) -> Result<(), CollectError> {
         let now = Instant::now();
+        self.leases.look(now);
         for host in self.outboxes.keys() {
             let Some(silent) = self.leases.over(host, now) else {
                 continue;
@@ -212,7 +233,7 @@ impl Core {
             (Some(known), _) => known,
             (None, Some(home)) => refused(&ask.id, &format!("the board is at home on '{home}'")),
             (None, None) => {
-                let answer = team::decide(&self.team, from, ask)?;
+                let answer = fitting(team::decide(&self.team, from, ask)?);
                 self.team.put_decided(&self.guard, from, &answer)?;
                 answer
             }
@@ -220,7 +241,6 @@ impl Core {
         let Some(outbox) = self.outbox(from) else {
             return Ok(());
         };
-        let answer = fitting(answer);
         Ok({ outbox }.append(vec![Payload::Board(BoardFrame::Answer(answer))])?)
     }
 
@@ -229,7 +249,11 @@ impl Core {
         let Some(ask) = self.team.ask(&answer.id)? else {
             return Ok(());
         };
-        self.note_outcome(&ask, &answer.outcome)?;
+        // Those that are at work under their claims keep them.
+        let held = self.team.board_claims()?;
+        if self.team.ask_end(&ask.id)? != Some(AskEnd::Withdrawn) {
+            self.note_outcome(&ask, &answer.outcome)?;
+        }
         let end = AskEnd::Answered(answer.outcome.clone());
         if self.team.end_ask(&ask.id, &end)? {
             return Ok(());
@@ -241,7 +265,11 @@ impl Core {
                 if let (true, BoardOutcome::Done { tasks }) =
                     (ask.change.is_claim(), &answer.outcome)
                 {
-                    for task in tasks {
+                    let is_held = |task: &Task| {
+                        let mut held = held.iter();
+                        held.any(|claim| claim.task == task.id && Some(claim.lease) == task.lease)
+                    };
+                    for task in tasks.iter().filter(|task| !is_held(task)) {
                         self.team.remove_board_claim(task.id)?;
                         team::give_back_late_claim(&self.team, &ask, task)?;
                     }
@@ -256,16 +284,11 @@ impl Core {
     fn note_outcome(&self, ask: &BoardAsk, outcome: &BoardOutcome) -> Result<(), ApplyError> {
         let tasks = match outcome {
             BoardOutcome::Done { tasks } => tasks,
-            BoardOutcome::Refused { is_lease_over, .. } => {
-                if let (true, Some(id)) = (*is_lease_over, ask.change.task()) {
-                    let claim = self.team.board_claim(id)?;
-                    let is_old = |claim: &BoardClaim| Some(claim.lease) == ask.lease;
-                    if claim.is_some_and(|claim| is_old(&claim)) {
-                        self.team.remove_board_claim(id)?;
-                    }
-                }
-                return Ok(());
-            }
+            BoardOutcome::Refused {
+                is_lease_over,
+                missing,
+                ..
+            } => return self.note_refusal(ask, *is_lease_over || missing.is_some()),
         };
         let news = BoardTasks {
             tasks: match ask.change {
@@ -279,14 +302,25 @@ impl Core {
             if ask.change.ends_claim() {
                 self.team.remove_board_claim(task.id)?;
             } else if let (true, Some(lease)) = (ask.change.is_claim(), task.lease) {
-                self.team.put_board_claim(&BoardClaim {
-                    task: task.id,
-                    owner: ask.by.clone(),
-                    owner_incarnation: ask.incarnation,
-                    lease,
-                    extra: Extra::new(),
-                })?;
+                self.team.put_board_claim(&claim_of(ask, task.id, lease))?;
             }
+        }
+        Ok(())
+    }
+
+    /// What was asked under a claim has no effect: the claim is over, or goes on although whoever asked for its
+    /// end did not wait for the answer.
+    fn note_refusal(&self, ask: &BoardAsk, is_over: bool) -> Result<(), ApplyError> {
+        let (Some(id), Some(lease)) = (ask.change.task(), ask.lease) else {
+            return Ok(());
+        };
+        let claim = self.team.board_claim(id)?;
+        match claim {
+            Some(claim) if is_over && claim.lease == lease => self.team.remove_board_claim(id)?,
+            None if !is_over && ask.change.ends_claim() => {
+                self.team.put_board_claim(&claim_of(ask, id, lease))?;
+            }
+            Some(_) | None => {}
         }
         Ok(())
     }
@@ -302,7 +336,12 @@ impl Core {
         };
         let text = match (outcome, &ask.change) {
             // The program asks for these itself.
-            (_, BoardChange::ReleaseEnded { .. } | BoardChange::Release { .. }) => return Ok(()),
+            (
+                _,
+                BoardChange::ReleaseEnded { .. }
+                | BoardChange::Release { .. }
+                | BoardChange::GiveBack { .. },
+            ) => return Ok(()),
             (BoardOutcome::Done { tasks }, BoardChange::Create { .. }) => {
                 let ids: Vec<String> = tasks.iter().map(|task| format!("#{}", task.id)).collect();
                 format!(
@@ -317,8 +356,23 @@ impl Core {
         };
         let id = format!("board/{}", ask.id);
         let to = Recipient::Member(name.clone());
-        team::notice(&self.team, to, NoticeCause::Board, &id, &text)?;
+        match team::notice(&self.team, to, NoticeCause::Board, &id, &text) {
+            // Whoever has left is told nothing.
+            Err(error) if error.is_refusal() => warn!("{what}: its end is not told: {error}"),
+            told => drop(told?),
+        }
         Ok(())
+    }
+}
+
+/// The claim under this number of whoever has asked.
+fn claim_of(ask: &BoardAsk, task: TaskId, lease: u64) -> BoardClaim {
+    BoardClaim {
+        task,
+        owner: ask.by.clone(),
+        owner_incarnation: ask.incarnation,
+        lease,
+        extra: Extra::new(),
     }
 }
 
@@ -360,16 +414,28 @@ fn shortened(mut task: Task) -> Task {
     task.extra = Extra::new();
     if size(&task) > MAX_LINE_BYTES {
         task.result = None;
+        task.role = None;
         task.subject = task.subject.chars().take(1000).collect();
         task.blocked_by.truncate(1000);
     }
     task
 }
 
+/// An answer that fits into a frame. Of many tasks the last ones are left out: the news of the board has them.
 fn fitting(answer: BoardAnswer) -> BoardAnswer {
+    let mut bytes = 0;
+    let mut fits = |task: &Task| {
+        let is_first = bytes == 0;
+        bytes += size(task);
+        is_first || bytes <= MAX_LINE_BYTES
+    };
     let outcome = match answer.outcome {
         BoardOutcome::Done { tasks } => BoardOutcome::Done {
-            tasks: tasks.into_iter().map(shortened).collect(),
+            tasks: tasks
+                .into_iter()
+                .map(shortened)
+                .take_while(|task| fits(task))
+                .collect(),
         },
         refused @ BoardOutcome::Refused { .. } => refused,
     };

@@ -56,11 +56,14 @@ impl ToldRequests {
                 continue;
             };
             let is_decided = request.status() != RequestStatus::Pending;
-            if !is_told(roster, &request) || is_decided && !self.open.contains(&id) {
-                self.done.insert(id);
-                continue;
+            match (self.open.contains(&id), is_decided) {
+                // There may be copies, which are closed even if the author has left since.
+                (true, true) => current.push(as_told(request)),
+                (_, false) if is_told(roster, &request) => current.push(as_told(request)),
+                // Nothing of it is told until it is decided.
+                (true, false) => {}
+                (false, _) => drop(self.done.insert(id)),
             }
-            current.push(as_told(request));
         }
         Ok(current)
     }
@@ -80,10 +83,11 @@ impl ToldRequests {
         }
         // Before a copy may exist: whoever comes after a kill knows that it has to be closed.
         let pending = new.iter().map(|request| request.id.clone());
-        let before = self.open.len();
-        self.open.extend(pending);
-        if self.open.len() != before {
-            team.put_told_requests(&self.open)?;
+        let mut open = self.open.clone();
+        open.extend(pending);
+        if open.len() != self.open.len() {
+            team.put_told_requests(&open)?;
+            self.open = open;
         }
         let payloads = new.iter().map(|request| Payload::Request {
             request: Box::new(RequestFile::from(request.clone())),
@@ -212,7 +216,9 @@ impl Core {
     }
 
     pub(super) fn take_request(&self, from: &HostId, said: &RequestFile) -> Result<(), ApplyError> {
-        let request = match admit_request(&*self.team.roster()?, from, said) {
+        let admitted = admit_request(&*self.team.roster()?, from, said);
+        let request = match admitted.or_else(|refusal| self.end_of_copy(from, said).ok_or(refusal))
+        {
             Ok(request) => request,
             Err(refusal) => {
                 warn!("a request of the host '{from}' is not shown: {refusal}");
@@ -253,6 +259,22 @@ impl Core {
         Ok(())
     }
 
+    /// The end of what was admitted when its author was at home there.
+    fn end_of_copy(&self, from: &HostId, said: &RequestFile) -> Option<Request> {
+        let ended = Request::try_from(said.clone()).ok()?;
+        let known = self.team.request_copy_of(from, &ended.id)?;
+        let is_its_end = known.from == ended.from
+            && known.to == ended.to
+            && known.kind() == ended.kind()
+            && ended.status() != RequestStatus::Pending;
+        is_its_end.then(|| Request {
+            host: Some(from.clone()),
+            sent: None,
+            refused: None,
+            ..as_told(ended)
+        })
+    }
+
     pub(super) fn take_answer(&self, from: &HostId, answer: &SentAnswer) -> Result<(), ApplyError> {
         let accepts = lock_told(&self.requests).accepts_answers;
         let id = &answer.request_id;
@@ -263,6 +285,8 @@ impl Core {
         match team::record_answer(&self.team, response) {
             // It counts; the author does what is left of what follows.
             Ok(_) | Err(AnswerError::FollowUp { .. }) => {}
+            // It counts, and its author has left.
+            Err(AnswerError::Send { source, .. }) if source.is_refusal() => {}
             Err(
                 error @ (AnswerError::Send { .. }
                 | AnswerError::Request(

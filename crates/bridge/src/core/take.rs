@@ -2,29 +2,36 @@
 
 use super::{ApplyError, Core};
 use crate::admit::{admit_mail, admit_members};
-use protocol::{DeadLetter, Extra, Frame, HostId, HostMembers, Line, Recipient};
+use protocol::{DeadLetter, Extra, Frame, HostId, HostMembers, Line, Party, Recipient};
 use serde_json::{Map, Value};
 use teamdir::{RosterError, SendError, now};
 use tracing::warn;
 
 impl Core {
-    pub(super) fn take_members(
-        &self,
-        from: &HostId,
-        said: &HostMembers,
-    ) -> Result<(), RosterError> {
+    pub(super) fn take_members(&self, from: &HostId, said: &HostMembers) -> Result<(), ApplyError> {
         let mut next = (*self.team.roster()?).clone();
         let known = next.clone();
         admit_members(&mut next, from, said);
         if next == known {
             return Ok(());
         }
+        // Before they are forgotten: what they hold could not be found any more.
+        let gone = known.members.iter().map(|member| &member.spec.name);
+        let gone: Vec<Party> = gone
+            .filter(|name| next.member(name).is_none())
+            .map(|name| Party::Member(name.clone()))
+            .collect();
+        if known.lead_host.is_none() && !gone.is_empty() {
+            let why = format!("it has left the team on the host {from}");
+            team::end_leases(&self.team, &gone, &why)?;
+        }
         self.team.update_roster(|roster| {
             for refused in admit_members(roster, from, said) {
                 warn!("{refused}");
             }
-            Ok(())
-        })
+            Ok::<_, RosterError>(())
+        })?;
+        Ok(())
     }
 
     pub(super) fn take_mail(

@@ -10,17 +10,17 @@ use std::time::Duration;
 use team::{Actor, BoardError, Update, Worker};
 use teamdir::TeamDir;
 
-struct World {
+pub(crate) struct World {
     _place: tempfile::TempDir,
-    laptop: TeamDir,
-    gpu: TeamDir,
-    a: Core,
-    b: Core,
+    pub(crate) laptop: TeamDir,
+    pub(crate) gpu: TeamDir,
+    pub(crate) a: Core,
+    pub(crate) b: Core,
 }
 
 impl World {
     /// The board is at home on the laptop; alice is at home on the other host.
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let place = tempfile::tempdir().unwrap();
         let (laptop, gpu, a, b) = two_hosts(place.path(), &["bob"]);
         let mut world = Self {
@@ -36,14 +36,14 @@ impl World {
     }
 
     /// Everything that waits is handed over.
-    fn cross(&mut self) {
+    pub(crate) fn cross(&mut self) {
         cross(&mut self.b, &mut self.a);
         cross(&mut self.a, &mut self.b);
         cross(&mut self.b, &mut self.a);
     }
 
     /// Says on the other host whether the home of the board can be reached.
-    fn link(&self, reachable: bool) {
+    pub(crate) fn link(&self, reachable: bool) {
         let peer = Peer {
             address: None,
             reachable,
@@ -55,7 +55,7 @@ impl World {
     }
 
     /// Does something on the other host that waits for an answer.
-    fn asking<T: Send>(&mut self, ask: impl FnOnce(&TeamDir) -> T + Send) -> T {
+    pub(crate) fn asking<T: Send>(&mut self, ask: impl FnOnce(&TeamDir) -> T + Send) -> T {
         let gpu = self.gpu.clone();
         std::thread::scope(|scope| {
             let asked = scope.spawn(move || ask(&gpu));
@@ -66,7 +66,7 @@ impl World {
         })
     }
 
-    fn create(&mut self, subject: &str) -> TaskId {
+    pub(crate) fn create(&mut self, subject: &str) -> TaskId {
         let new = NewTask {
             subject: subject.to_owned(),
             ..NewTask::default()
@@ -76,12 +76,12 @@ impl World {
         task.id
     }
 
-    fn at_home(&self, id: TaskId) -> Task {
+    pub(crate) fn at_home(&self, id: TaskId) -> Task {
         team::get(&self.laptop, id).unwrap()
     }
 }
 
-fn alice() -> Worker {
+pub(crate) fn alice() -> Worker {
     Worker {
         me: member("alice"),
         role: "coder".to_owned(),
@@ -299,6 +299,9 @@ fn a_claim_that_is_granted_too_late_goes_back_to_the_board() {
             .unwrap()
             .is_empty()
     );
+    // It is offered again.
+    let again = world.asking(|gpu| team::claim_next(gpu, &alice()));
+    assert_eq!(again.unwrap().map(|task| task.id), Some(id));
 }
 
 #[test]

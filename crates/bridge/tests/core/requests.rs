@@ -355,3 +355,26 @@ fn a_plan_that_is_only_mailed_gets_its_request_at_home() {
     assert_eq!(inbox(&gpu, ALICE), ["Say more."]);
     assert_eq!(laptop.requests().unwrap().len(), 0);
 }
+
+#[test]
+fn an_answer_to_a_member_that_has_left_is_recorded_and_does_not_stop_the_link() {
+    let place = tempfile::tempdir().unwrap();
+    let (laptop, gpu, mut a, mut b) = two_hosts(place.path(), &["bob"]);
+    settle(&mut a, &mut b);
+    let line = r#"{"type":"plan_approval_request","id":"1","from":"alice","request_id":"abc","plan":"Read."}"#;
+    std::fs::write(gpu.layout().inbox(&Recipient::Lead), format!("{line}\n")).unwrap();
+    settle(&mut a, &mut b);
+    let id = RequestId::new("abc").unwrap();
+    team::decide_plan(&laptop, &Actor::lead(Incarnation(1)), &id, false, "No.").unwrap();
+    gpu.update_roster(|roster| {
+        roster.members.clear();
+        Ok::<_, teamdir::RosterError>(())
+    })
+    .unwrap();
+    settle(&mut a, &mut b);
+    assert_eq!(gpu.request(&id).unwrap().status(), RequestStatus::Rejected);
+    // Its copy is closed too.
+    assert_eq!(decided(&laptop, &id).0, RequestStatus::Rejected);
+    assert_eq!(gpu.told_requests().unwrap().len(), 0);
+    assert_eq!(laptop.frames_waiting(&host("gpu1")).unwrap(), 0);
+}

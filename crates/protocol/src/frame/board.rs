@@ -71,6 +71,12 @@ pub enum BoardChange {
     Delete {
         task: TaskId,
     },
+    /// The claim under which it is asked was granted when nobody waited for it any more.
+    GiveBack {
+        task: TaskId,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        why: String,
+    },
     /// Incarnations of whoever asks, up to this one, have ended: their claims go back to the board.
     ReleaseEnded {
         up_to: Incarnation,
@@ -183,6 +189,7 @@ impl BoardChange {
             Self::Claim { task, .. }
             | Self::Release { task, .. }
             | Self::Complete { task, .. }
+            | Self::GiveBack { task, .. }
             | Self::Delete { task } => Some(*task),
         }
     }
@@ -196,6 +203,7 @@ impl BoardChange {
             | Self::Release { .. }
             | Self::Complete { .. }
             | Self::Delete { .. }
+            | Self::GiveBack { .. }
             | Self::ReleaseEnded { .. } => false,
         }
     }
@@ -206,6 +214,7 @@ impl BoardChange {
             Self::Release { .. }
             | Self::Complete { .. }
             | Self::Delete { .. }
+            | Self::GiveBack { .. }
             | Self::ReleaseEnded { .. } => true,
             Self::Update(change) => matches!(
                 change.status,
@@ -226,6 +235,7 @@ impl BoardChange {
             | Self::ClaimNext
             | Self::Resume
             | Self::Delete { .. }
+            | Self::GiveBack { .. }
             | Self::ReleaseEnded { .. } => None,
         };
         words.filter(|words| !words.trim().is_empty())

@@ -5,23 +5,28 @@ use super::{BoardError, Update, Worker, claim, create, update};
 use crate::Actor;
 use crate::mail::notice;
 use protocol::{
-    BoardAnswer, BoardAsk, BoardChange, BoardOutcome, HostId, NoticeCause, Party, Recipient, Task,
-    TaskChange,
+    BoardAnswer, BoardAsk, BoardChange, BoardOutcome, HostId, JsonLine, MAX_LINE_BYTES,
+    NoticeCause, Party, Recipient, Task, TaskChange,
 };
-use rules::{ClaimLimit, Edit, NewTask};
+use rules::{Board, ClaimLimit, Edit, NewTask};
 use teamdir::{SendError, TeamDir};
 
 /// Does what a member or the person of another host asks for, unless that was done already. An error means that
 /// nothing is decided yet.
 pub fn decide(team: &TeamDir, from: &HostId, ask: &BoardAsk) -> Result<BoardAnswer, BoardError> {
-    let decided = worker(team, from, ask).and_then(|worker| apply(team, from, ask, &worker));
+    let decided = whole(ask).and_then(|()| worker(team, from, ask));
+    let decided = decided.and_then(|worker| apply(team, from, ask, &worker));
     let outcome = match decided {
         Ok(tasks) => BoardOutcome::Done { tasks },
-        Err(error) if error.is_refusal() => {
+        // A broken file stays so: whoever asks must not wait for it.
+        Err(error) if error.is_refusal() || matches!(error, BoardError::Task(_)) => {
             let is_lease_over = matches!(error, BoardError::Lease(_));
             if is_lease_over {
                 // What a refused member has written is not lost.
-                let _ = keep_words(team, from, ask);
+                match keep_words(team, from, ask) {
+                    Err(error) if !error.is_refusal() => return Err(BoardError::Words(error)),
+                    Ok(()) | Err(_) => {}
+                }
             }
             BoardOutcome::Refused {
                 reason: error.to_string(),
@@ -36,6 +41,16 @@ pub fn decide(team: &TeamDir, from: &HostId, ask: &BoardAsk) -> Result<BoardAnsw
     };
     let id = ask.id.clone();
     Ok(BoardAnswer { id, outcome })
+}
+
+/// Refuses what does not fit into the frames that would tell others of it.
+fn whole(ask: &BoardAsk) -> Result<(), BoardError> {
+    let bytes = JsonLine::encode(ask).map_or(usize::MAX, |line| line.len());
+    let most = MAX_LINE_BYTES;
+    match bytes > most {
+        true => Err(BoardError::TooLong { bytes, most }),
+        false => Ok(()),
+    }
 }
 
 /// Who asks, as the rules need it. Another host speaks for those at home there, and for its person.
@@ -79,7 +94,7 @@ fn apply(
         lease: ask.lease,
     };
     let locked = Locked::for_asked(team, asked)?;
-    let done: Vec<Task> = locked.whole()?.changed_by(&ask.id).cloned().collect();
+    let done = done_before(&locked.whole()?, ask);
     if !done.is_empty() {
         return Ok(done);
     }
@@ -101,6 +116,9 @@ fn apply(
         BoardChange::ClaimNext => claim::claim_next_in(&locked, worker)?,
         BoardChange::Resume => claim::resume_claim_in(&locked, worker)?,
         BoardChange::Release { task, why } => Some(update::release_in(&locked, me, *task, why)?),
+        BoardChange::GiveBack { task, why } => {
+            Some(update::give_back_in(&locked, &me.party, *task, why)?)
+        }
         BoardChange::Complete { task, result } => {
             let result = result.as_deref();
             Some(update::complete_in(&locked, me, *task, result)?)
@@ -111,6 +129,32 @@ fn apply(
         }
     };
     Ok(task.into_iter().collect())
+}
+
+/// The tasks that were changed by what is asked, if it was all done before.
+fn done_before(board: &Board, ask: &BoardAsk) -> Vec<Task> {
+    match ask.change {
+        // These change several files, maybe only some of them; doing it again does the rest.
+        BoardChange::Delete { .. } | BoardChange::ReleaseEnded { .. } => return Vec::new(),
+        BoardChange::Create { .. }
+        | BoardChange::Update(_)
+        | BoardChange::Claim { .. }
+        | BoardChange::ClaimNext
+        | BoardChange::Resume
+        | BoardChange::Release { .. }
+        | BoardChange::GiveBack { .. }
+        | BoardChange::Complete { .. } => {}
+    }
+    // A claim may have ended since, and somebody else may have the task.
+    let holds = |task: &Task| {
+        let mut mine = board.in_progress_of(&ask.by);
+        mine.any(|mine| mine.id == task.id)
+    };
+    let is_claim = ask.change.is_claim();
+    let done = board.changed_by(&ask.id);
+    done.filter(|task| !is_claim || holds(task))
+        .cloned()
+        .collect()
 }
 
 fn new_task(change: &BoardChange) -> NewTask {

@@ -63,7 +63,7 @@ pub fn give_back_late_claim(team: &TeamDir, ask: &BoardAsk, task: &Task) -> Resu
         by: ask.by.clone(),
         incarnation: ask.incarnation,
         lease: task.lease,
-        change: BoardChange::Release {
+        change: BoardChange::GiveBack {
             task: task.id,
             why: "the claim was granted too late".to_owned(),
         },

@@ -5,7 +5,7 @@ use rules::{
     ClaimRefusal, CompleteRefusal, CreateRefusal, DeleteRefusal, EdgeRefusal, EditRefusal,
     LeaseOver, NoSuchTask, ReleaseRefusal, StatusRefusal,
 };
-use teamdir::{LockError, PathError, RosterError, TaskError, TeamFileError};
+use teamdir::{LockError, PathError, RosterError, SendError, TaskError, TeamFileError};
 
 /// Why an operation on the board failed. The texts are for people and models.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +59,8 @@ pub enum BoardError {
     /// A file is not a valid task.
     #[error(transparent)]
     Task(TaskError),
+    #[error("what was written under a claim that has ended is not sent to the lead yet: {0}")]
+    Words(SendError),
     #[error(transparent)]
     Lock(#[from] LockError),
     #[error(transparent)]
@@ -85,9 +87,12 @@ impl BoardError {
             | Self::Queued { .. }
             | Self::TooLong { .. }
             | Self::ResultTooEarly(_) => true,
-            Self::Task(_) | Self::Lock(_) | Self::File(_) | Self::Kept(_) | Self::Roster(_) => {
-                false
-            }
+            Self::Task(_)
+            | Self::Words(_)
+            | Self::Lock(_)
+            | Self::File(_)
+            | Self::Kept(_)
+            | Self::Roster(_) => false,
         }
     }
 }

@@ -5,7 +5,7 @@ use super::locked::Locked;
 use super::{BoardError, Worker};
 use crate::Actor;
 use protocol::{AgentName, BoardChange, Party, Task, TaskId, TaskStatus, Timestamp};
-use rules::{Board, ClaimLimit, Edit};
+use rules::{Board, ClaimLimit, Edit, end_lease};
 use teamdir::{TeamDir, now};
 
 /// What to change in a task, atomically.
@@ -151,6 +151,22 @@ pub(super) fn release_in(
     let mut board = locked.around(id)?;
     locked.check_lease(board.get(id)?, &me.party)?;
     let task = board.release(id, me, why, now())?;
+    let known = task.history.len().saturating_sub(1);
+    locked.store(task, known)
+}
+
+/// Ends a claim that its owner never got. The program releases it, so that the owner is offered the task again.
+pub(super) fn give_back_in(
+    locked: &Locked<'_>,
+    owner: &Party,
+    id: TaskId,
+    why: &str,
+) -> Result<Task, BoardError> {
+    let task = locked.files.get(id)?;
+    locked.check_lease(&task, owner)?;
+    let Some(task) = end_lease(&task, owner, why, now()) else {
+        return Ok(Task::clone(&task));
+    };
     let known = task.history.len().saturating_sub(1);
     locked.store(task, known)
 }

@@ -54,6 +54,16 @@ pub enum SendError {
     Append(#[from] AppendError),
 }
 
+impl SendError {
+    /// Whether sending the same again cannot succeed, as opposed to a failure of the storage.
+    pub const fn is_refusal(&self) -> bool {
+        match self {
+            Self::NoRecipient | Self::UnknownRecipient { .. } | Self::TooLong { .. } => true,
+            Self::Roster(_) | Self::Append(_) => false,
+        }
+    }
+}
+
 fn known_names(known: &[AgentName]) -> String {
     let names: Vec<&str> = known.iter().map(AgentName::as_str).collect();
     if names.is_empty() {
