@@ -16,6 +16,8 @@ const STALL: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Leases {
     time: Duration,
+    /// A host that is there is heard at least this often.
+    least: Duration,
     /// Since when this host would hear others; absent while it has no connection itself.
     listening: Option<Instant>,
     heard: BTreeMap<HostId, Instant>,
@@ -27,6 +29,7 @@ impl Leases {
     pub(crate) const fn new(now: Instant) -> Self {
         Self {
             time: LEASE,
+            least: Duration::ZERO,
             listening: Some(now),
             heard: BTreeMap::new(),
             looked: now,
@@ -35,6 +38,11 @@ impl Leases {
 
     pub(crate) const fn set_time(&mut self, time: Duration) {
         self.time = time;
+    }
+
+    /// Hosts are heard at least this often: less silence ends no claim.
+    pub(crate) const fn set_least(&mut self, least: Duration) {
+        self.least = least;
     }
 
     /// Begins to listen, if it does not yet: until then nobody could be heard.
@@ -72,7 +80,7 @@ impl Leases {
             .get(host)
             .map_or(listening, |at| listening.max(*at));
         let silent = now.saturating_duration_since(heard);
-        (silent >= self.time).then_some(silent)
+        (silent >= self.time.max(self.least)).then_some(silent)
     }
 }
 
@@ -115,5 +123,16 @@ mod tests {
         leases.look(at(120));
         assert_eq!(leases.over(&host, at(120)), None);
         assert!(leases.over(&host, at(180)).is_some());
+    }
+
+    #[test]
+    fn no_lease_is_shorter_than_the_time_in_which_a_host_is_heard() {
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let host = HostId::new("gpu1").unwrap();
+        let mut leases = Leases::new(begun);
+        leases.set_least(Duration::from_secs(128));
+        assert_eq!(leases.over(&host, at(127)), None);
+        assert!(leases.over(&host, at(128)).is_some());
     }
 }

@@ -35,6 +35,11 @@ impl Core {
         self.leases.set_time(time);
     }
 
+    /// Other hosts are heard at least this often.
+    pub(crate) fn set_least_lease(&mut self, least: Duration) {
+        self.leases.set_least(least);
+    }
+
     /// Another host is heard.
     pub(crate) fn hear(&mut self, host: &HostId) {
         self.hear_at(host, Instant::now());

@@ -24,6 +24,11 @@ pub(super) fn greet_every(hosts: usize) -> Duration {
     BEAT * hosts.div_ceil(HEARD_A_SECOND).max(1)
 }
 
+/// For how long a host that is there may not be heard, if some of its greetings are lost.
+pub(super) fn heard_within(hosts: usize) -> Duration {
+    greet_every(hosts) * MISSED
+}
+
 /// What is known of whether another host is there, in this connection.
 #[derive(Debug, Default)]
 pub(super) struct Presence {
@@ -62,7 +67,7 @@ impl Presence {
 
     /// Whether it cannot be reached, for a host that knows so many others and is connected since `begun`.
     pub(super) fn is_silent(&self, hosts: usize, begun: Instant, now: Instant) -> bool {
-        let limit = SILENT.max(greet_every(hosts) * MISSED);
+        let limit = SILENT.max(heard_within(hosts));
         let since = |at: Instant| now.saturating_duration_since(at);
         since(self.heard.unwrap_or(begun)) > limit
             || self.asked.is_some_and(|asked| since(asked) > SILENT)

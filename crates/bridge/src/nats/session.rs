@@ -3,7 +3,7 @@
 mod presence;
 
 use super::broker::{Broker, Seen, in_words};
-use super::presence::{BEAT, Presence, Twin, greet_every};
+use super::presence::{BEAT, Presence, Twin, greet_every, heard_within};
 use super::progress::Progress;
 use super::receiver::Receiver;
 use super::sender::Sender;
@@ -245,6 +245,7 @@ impl<'a> Session<'a> {
             outbox.is_some_and(|outbox| contact.progress.published() > outbox.mark().accepted)
         });
         let waiting: Vec<HostId> = waiting.map(|(host, _)| host.clone()).collect();
+        self.core.set_least_lease(heard_within(self.contacts.len()));
         // A beat may come a little early.
         let every = greet_every(self.contacts.len()).saturating_sub(BEAT / 2);
         let greets = self.greeted.is_none_or(|last| last.elapsed() >= every);

@@ -140,7 +140,7 @@ impl Outbox {
         let reader = files::open_to_read(&path).context("read", &path)?.file;
         let (frames, end) = read_frames(&reader, &path)?;
         let mail = frames.iter();
-        let mail = mail.filter_map(|frame| MailKey::of_payload(&frame.payload));
+        let mail = mail.filter_map(|(frame, _)| MailKey::of_payload(&frame.payload));
         let mut outbox = Self {
             team: team.clone(),
             me: me.clone(),
@@ -157,14 +157,14 @@ impl Outbox {
             kept: Vec::new(),
             path,
         };
-        for frame in frames {
-            outbox.take_up(frame)?;
+        for (frame, bytes) in frames {
+            outbox.take_up(frame, bytes)?;
         }
         Ok(outbox)
     }
 
     /// Takes up a frame that was found in the file.
-    fn take_up(&mut self, frame: Frame) -> Result<(), OutboxError> {
+    fn take_up(&mut self, frame: Frame, bytes: usize) -> Result<(), OutboxError> {
         // Those of another epoch are from before the mark was made anew.
         if frame.seq <= self.mark.accepted || frame.epoch != self.mark.epoch {
             if MailKey::of_payload(&frame.payload).is_some() {
@@ -179,7 +179,7 @@ impl Outbox {
                 found: frame.seq,
             });
         }
-        self.push(frame, 0);
+        self.push(frame, bytes);
         Ok(())
     }
 
@@ -363,8 +363,8 @@ fn put_mark(team: &TeamDir, peer: &HostId, mark: &SentMark) -> Result<(), PathEr
     }
 }
 
-/// The whole frames of a file, and where they end. What follows is what a killed append left.
-fn read_frames(file: &File, path: &Path) -> Result<(Vec<Frame>, u64), PathError> {
+/// The whole frames of a file with their sizes, and where they end. What follows is what a killed append left.
+fn read_frames(file: &File, path: &Path) -> Result<(Vec<(Frame, usize)>, u64), PathError> {
     let mut reader = BufReader::new(file);
     let (mut frames, mut end) = (Vec::new(), 0);
     loop {
@@ -381,7 +381,7 @@ fn read_frames(file: &File, path: &Path) -> Result<(Vec<Frame>, u64), PathError>
             }
             return Ok((frames, end));
         };
-        frames.push(frame);
+        frames.push((frame, line.len()));
         end += line.len() as u64;
     }
 }
