@@ -98,8 +98,10 @@ impl Agent {
         let summarised = answer.summary.is_some();
         let record = self.compacted(plan, answer, archive.clone(), host);
         self.commit(record, host)?;
-        // The new conversation has it whole.
-        self.reminded = Some(self.conversation.reminder().unwrap_or_default().to_owned());
+        // A summary has the whole reminder behind it. Turns that stay may have older ones, so that it is given whole
+        // behind them, with the next request.
+        self.reminded =
+            summarised.then(|| self.conversation.reminder().unwrap_or_default().to_owned());
         host.event(Event::Compacted {
             archive: archive.clone(),
             summarised,
@@ -133,6 +135,10 @@ impl Agent {
         let turns = match &answer.summary {
             Some(summary) => plan.after(turns, summary, &archive, &carried),
             None => plan.cut(turns, &archive, &carried),
+        };
+        let reminder = match &answer.summary {
+            Some(_) => reminder,
+            None => self.conversation.reminder().map(str::to_owned),
         };
         Record::Compaction(CompactionRecord {
             archive,

@@ -56,7 +56,8 @@ fn requests(team: &TeamDir) -> Vec<String> {
     let title = "Pending requests:".to_owned();
     let lines = pending.iter().take(MAX_LISTED);
     let lines = lines.map(|request| format!("  {}", request_line(request)));
-    std::iter::once(title).chain(lines).collect()
+    let more = more("requests", pending.len());
+    std::iter::once(title).chain(lines).chain(more).collect()
 }
 
 fn tasks(team: &TeamDir) -> Vec<String> {
@@ -74,8 +75,13 @@ fn tasks(team: &TeamDir) -> Vec<String> {
     let shown = board.to_string();
     let shown = shown.lines().filter(|line| !line.starts_with("[x]"));
     lines.extend(shown.take(MAX_LISTED).map(|line| format!("  {line}")));
-    if open > MAX_LISTED {
-        lines.push(format!("  and {} more", open - MAX_LISTED));
-    }
+    lines.extend(more("tasks", open));
     lines
+}
+
+/// How many of these there are that are not listed. By the beginning of this line the agent knows that what is
+/// missing in a list may still be there.
+fn more(what: &str, all: usize) -> Option<String> {
+    let more = all.saturating_sub(MAX_LISTED);
+    (more > 0).then(|| format!("  More {what}: {more}"))
 }

@@ -10,7 +10,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
-use tools::{Definition, Effect, ToolOutput};
+use tools::{Definition, Effect, ToolContext, ToolError, ToolOutput};
 
 use crate::ToolServer;
 
@@ -25,6 +25,19 @@ impl Handler {
     fn find(&self, name: &str) -> Option<&Definition> {
         let mut all = self.0.registry.definitions();
         all.find(|definition| definition.name == name)
+    }
+
+    /// Refuses a call that is not served, also if that has come while something ran before it.
+    async fn admit(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        context: &ToolContext,
+    ) -> Result<(), ToolError> {
+        let admission = &self.0.admission;
+        admission.admit()?;
+        admission.before(tool, arguments, context).await?;
+        admission.admit()
     }
 }
 
@@ -59,14 +72,10 @@ impl ServerHandler for Handler {
             let message = format!("Unknown tool: {}", request.name);
             return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, message, None));
         }
-        if let Err(error) = self.0.admission.admit() {
-            return Ok(result(ToolOutput::error(format!("Error: {error}"))).into());
-        }
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let mut call = self.0.context.clone();
         call.cancel = context.ct;
-        let before = self.0.admission.before(&request.name, &arguments, &call);
-        if let Err(error) = before.await {
+        if let Err(error) = self.admit(&request.name, &arguments, &call).await {
             return Ok(result(ToolOutput::error(format!("Error: {error}"))).into());
         }
         let arguments = arguments.to_string();

@@ -33,7 +33,7 @@ pub struct ToolServer {
     pub instructions: String,
     pub registry: Registry,
     pub context: ToolContext,
-    /// Whether calls are still served; asked before each of them.
+    /// Whether calls are still served; asked before each of them, and again after what comes before it.
     pub admission: Arc<dyn Admission>,
 }
 

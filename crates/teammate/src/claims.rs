@@ -26,10 +26,28 @@ struct State {
     /// Whether a task may be claimed: not after a turn that failed, or a member that can do none
     /// would claim one task after the other.
     is_allowed: bool,
-    /// The last task whose text this process gave the model.
-    told: Option<TaskId>,
+    told: Told,
     /// The copy of a board on another host by which there was nothing to claim when its home was asked.
     in_vain: Option<Timestamp>,
+}
+
+/// Which task the model knows that it holds.
+#[derive(Default)]
+struct Told {
+    /// The last task whose text this process gave the model.
+    text: Option<TaskId>,
+    /// Whether the state of the team has named a task of the model's.
+    is_named: bool,
+}
+
+impl Told {
+    /// Whether the state of the team has to name the task that is held: not if its text is the last that the model
+    /// heard of it. Once it has named one it names each, since a state without this line would say that the model
+    /// holds none.
+    fn has_to_name(&mut self, held: TaskId) -> bool {
+        self.is_named |= self.text != Some(held);
+        self.is_named
+    }
 }
 
 impl Claims {
@@ -37,7 +55,7 @@ impl Claims {
         let state = State {
             outcome_requested: None,
             is_allowed: true,
-            told: None,
+            told: Told::default(),
             in_vain: None,
         };
         Self {
@@ -57,11 +75,11 @@ impl Claims {
         own.unwrap_or_default().into_iter().next()
     }
 
-    /// What the state of the team has to say of the member's task: nothing, if the text of the task is the last
-    /// that the model heard of it. What an earlier process told may be out of date.
+    /// What the state of the team has to say of the member's task, if anything. What an earlier process told may
+    /// be out of date.
     pub(crate) fn reminder(&self, held: Option<&Task>) -> Option<String> {
-        let told = self.lock().told;
         let Some(task) = held else {
+            let told = self.lock().told.text;
             let is_over = match told {
                 Some(id) => {
                     let told = team::get(self.runtime.team(), id);
@@ -72,7 +90,8 @@ impl Claims {
             return (!is_over).then(|| "You hold no task.".to_owned());
         };
         let subject = prompts::one_line(&task.subject);
-        (told != Some(task.id)).then(|| format!("Your task: #{}: {subject}", task.id))
+        let has_to_name = self.lock().told.has_to_name(task.id);
+        has_to_name.then(|| format!("Your task: #{}: {subject}", task.id))
     }
 
     pub(crate) fn allow(&self, is_allowed: bool) {
@@ -179,7 +198,7 @@ impl Claims {
                 self.runtime.set_task(task.as_ref().map(|task| task.id));
                 task.map(|task| {
                     info!("claimed task #{}: {}", task.id, task.subject);
-                    self.lock().told = Some(task.id);
+                    self.lock().told.text = Some(task.id);
                     claimed_text(&task)
                 })
             }
@@ -292,4 +311,24 @@ fn ask_for_outcome(task: &Task) -> UserMessage {
          cannot go on. Otherwise it goes back to the board.</task-outcome>",
         task.subject.replace("</", "< /")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TaskId, Told};
+
+    #[test]
+    fn the_state_of_the_team_names_each_task_once_it_has_named_one() {
+        let (first, second) = (TaskId(7), TaskId(8));
+        let mut told = Told::default();
+        told.text = Some(first);
+        assert!(!told.has_to_name(first), "its text was given");
+        told.text = Some(second);
+        assert!(!told.has_to_name(second), "its text was given");
+        // A new process does not know what the one before told.
+        let mut told = Told::default();
+        assert!(told.has_to_name(first));
+        told.text = Some(second);
+        assert!(told.has_to_name(second), "or it would seem to be gone");
+    }
 }

@@ -25,10 +25,7 @@ pub fn instructions(
     member: &Member,
 ) -> Result<Instructions, DuplicateTool> {
     let is_own_tree = settings::tree(config, member) == TreeMode::Own;
-    let workspace = match is_own_tree {
-        true => team.layout().tree(&member.spec.name),
-        false => team.workspace().to_path_buf(),
-    };
+    let workspace = settings::folder(team, config, member);
     let sandbox = settings::sandbox(config, member);
     let confinement = confinement(&workspace, &sandbox, String::new());
     let reader = settings::reader(config, member);

@@ -44,5 +44,5 @@ mod wait;
 pub use instructions::{Instructions, instructions};
 pub use outside::{OutsideToolsError, outside_tools};
 pub use run::run;
-pub use settings::{has_model, sandbox as sandbox_settings, uses_web};
+pub use settings::{folder as work_folder, has_model, sandbox as sandbox_settings, uses_web};
 pub use start_options::{Ended, StartOptions, TeammateError};

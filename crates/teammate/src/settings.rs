@@ -4,6 +4,7 @@ use config::{Config, OPTIONAL_TOOLS, Role};
 use member::{AskSettings, ModelOptions, RuleError, SandboxSettings};
 use prompts::Reader;
 use protocol::{Member, TreeMode};
+use std::path::PathBuf;
 use teamdir::{RosterError, TeamDir};
 use tools::Registry;
 
@@ -99,6 +100,14 @@ pub(crate) fn tree(config: &Config, member: &Member) -> TreeMode {
     let mode = mode.or_else(|| role(config, member)?.tree.clone());
     mode.or_else(|| config.tree_mode().value)
         .unwrap_or_default()
+}
+
+/// The folder that the member works in: its own tree, or the workspace.
+pub fn folder(team: &TeamDir, config: &Config, member: &Member) -> PathBuf {
+    match tree(config, member) == TreeMode::Own {
+        true => team.layout().tree(&member.spec.name),
+        false => team.workspace().to_path_buf(),
+    }
 }
 
 /// Removes the tools that the member's role does not have.

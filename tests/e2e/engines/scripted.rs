@@ -202,7 +202,7 @@ fn a_question_outlives_its_agent_where_the_session_goes_on() {
 fn it_takes_part_in_the_team_through_the_server_beside_it() {
     let workspace = Workspace::with_config(
         "[[hooks.TaskCreated]]\ncommand = 'echo no more tasks >&2; exit 2'\n\
-         [[hooks.TaskCompleted]]\ncommand = 'cat >> heard.jsonl'\n",
+         [[hooks.TaskCompleted]]\ncommand = 'cat >> heard.jsonl; echo key: $ANTHROPIC_API_KEY, level: $TEAM_SANDBOX_LEVEL >> key.txt'\n",
     );
     workspace.ok(&["init"]);
     let calls = json!([
@@ -212,7 +212,9 @@ fn it_takes_part_in_the_team_through_the_server_beside_it() {
     ]);
     let description = format!("DO: team {calls}");
     workspace.ok(&["task", "create", "Paint", "--description", &description]);
-    spawn(&workspace, "", &[]);
+    let mut command = spawn_command(&workspace, "", &[]);
+    let run = Run::of(command.env("ANTHROPIC_API_KEY", "kept from hooks"));
+    assert_eq!(run.code, 0, "{run:?}");
     let report = workspace.wait_reports("carol", 1).remove(0);
     // The hooks for tasks hear of it, and keep it from creating any.
     assert!(report.contains("no more tasks"), "{report}");
@@ -225,6 +227,8 @@ fn it_takes_part_in_the_team_through_the_server_beside_it() {
         &told[0]["task_subject"],
     ];
     assert_eq!(told, ["carol", "TaskCompleted", "Paint"]);
+    let given = workspace.wait_for_file("key.txt");
+    assert!(given.starts_with("key: , level: "), "{given}");
     let shown = workspace.ok(&["task", "show", "1"]);
     assert!(
         shown.contains("completed") && shown.contains("Painted."),

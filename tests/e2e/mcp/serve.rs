@@ -2,12 +2,14 @@
 
 use super::test_tool;
 use crate::harness::{LIMIT, Run, Workspace};
+use crate::trees::repository;
 use protocol::exit;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::thread;
 use test_support::{report_skip, wait_until};
 
 const CLIENT: &str = concat!(
@@ -236,6 +238,54 @@ fn hooks_hear_of_the_tasks_of_a_program_that_leads_or_is_a_member() {
         (&json!("alice"), &json!("coder"))
     );
     workspace.end();
+}
+
+/// A hook that says where it runs, and what it was given.
+const PLACE_HOOKS: &str = "
+[tree]
+mode = \"own\"
+[[hooks.TaskCompleted]]
+command = 'pwd -P > /dev/stderr; exit 2'
+";
+
+#[test]
+fn hooks_of_a_member_with_its_own_tree_run_there() {
+    let workspace = repository();
+    workspace.write("team.toml", PLACE_HOOKS);
+    workspace.ok(&["trust", "--yes"]);
+    workspace.spawn("alice", &["--model", "offline"]);
+    workspace.ok(&["task", "create", "Paint", "--role", "nobody"]);
+    let mut serve = workspace.command(&["mcp", "serve", "--member", "alice"]);
+    let done = json!({"task_id": 1, "status": "completed", "result": "Red."});
+    let results = call_tools(&mut serve, &[("task_update", done)]);
+    let tree = workspace.path().join(".team/trees/alice");
+    let tree = tree.canonicalize().unwrap().display().to_string();
+    assert!(results[0].to_string().contains(&tree), "{results:?}");
+    workspace.end();
+}
+
+#[test]
+fn a_call_whose_hook_outlives_the_incarnation_is_not_run() {
+    let workspace = Workspace::empty();
+    let wait = "echo asked > asked; while [ ! -e go ]; do sleep 0.05; done";
+    let hook = format!("[[hooks.TaskCreated]]\ncommand = '{wait}'\n");
+    workspace.write("team.toml", &hook);
+    workspace.ok(&["init"]);
+    workspace.ok(&["trust", "--yes"]);
+    workspace.spawn("alice", &["--model", "offline"]);
+    let mut serve = workspace.command(&["mcp", "serve", "--member", "alice"]);
+    let create = ("task_create", json!({"subject": "Too late"}));
+    let results = thread::scope(|scope| {
+        let calls = scope.spawn(|| call_tools(&mut serve, &[create]));
+        workspace.wait_for_file("asked");
+        workspace.ok(&["kill", "alice"]);
+        workspace.write("go", "");
+        calls.join().unwrap()
+    });
+    let said = results[0].to_string();
+    assert!(said.contains("does not run"), "{said}");
+    let tasks = workspace.ok(&["task", "list"]);
+    assert!(!tasks.contains("Too late"), "{tasks}");
 }
 
 /// The command of the official inspector, if it is installed by `scripts/install-test-agents`.

@@ -79,7 +79,11 @@ fn task_hooks(
         Some(member) => teammate::sandbox_settings(&settings.config, member),
         None => lead::sandbox_settings((None, None), &settings.config),
     };
-    let confinement = member::confinement(team.workspace(), &sandbox, String::new());
+    let folder = member.map_or_else(
+        || team.workspace().to_path_buf(),
+        |member| teammate::work_folder(team, &settings.config, member),
+    );
+    let confinement = member::confinement(&folder, &sandbox, String::new());
     Ok(TaskHooks::of_settings(
         team,
         member,

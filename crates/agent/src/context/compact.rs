@@ -29,7 +29,8 @@ pub struct Carried<'a> {
     pub kept: &'a KeptMessages,
     /// The work that the agent holds, read from where it is kept.
     pub open_work: Option<&'a str>,
-    /// The reminder of now.
+    /// The reminder of now, which stands behind a summary and what has no answer yet. Behind the turns that a cut
+    /// leaves the agent gives it with its next request: they may have older ones.
     pub reminder: Option<&'a str>,
     /// The reminder that the conversation has so far.
     pub last_reminder: Option<&'a str>,
@@ -134,6 +135,7 @@ impl Plan {
         ))];
         blocks.extend(self.carried(turns, &[], carried));
         blocks.extend(self.unanswered(turns, carried).map(Block::text));
+        blocks.extend(carried.reminder.map(Block::text));
         vec![Turn {
             role: Role::User,
             blocks,
@@ -185,8 +187,7 @@ impl Plan {
         let is_open = |message: &_| is_among(&open, message);
         let messages = kept::render(&shown, is_open, carried.records);
         let work = carried.open_work.map(|text| clip(text, self.part_room));
-        let reminder = carried.reminder.map(str::to_owned);
-        let texts = [messages, work, reminder].into_iter().flatten();
+        let texts = [messages, work].into_iter().flatten();
         texts.map(Block::text).collect()
     }
 

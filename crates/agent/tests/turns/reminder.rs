@@ -2,7 +2,7 @@
 
 use agent::Conversation;
 use agent::Settings;
-use llm::{Request, Turn};
+use llm::{Block, Request, Turn};
 use protocol::{MessageSource, UserMessage};
 
 use crate::support::{Stage, call, last_blocks, say, summary};
@@ -150,6 +150,48 @@ async fn only_what_has_changed_is_told_and_everything_after_a_compaction() {
     let after = last_blocks(&asked[4]).concat();
     assert!(after.contains(&state("Your task: #8")), "{after}");
     assert!(!after.contains("Changed:"), "{after}");
+}
+
+#[tokio::test]
+async fn after_a_cut_everything_is_told_behind_the_changes_that_are_left() {
+    let state = |task: &str| {
+        format!("<state>\nTeam: lead, you, bob (tester), carol (reviewer)\n{task}\n</state>")
+    };
+    let answers = vec![
+        say("one"),
+        say("two"),
+        call(&[("a", "compact", "{}")]),
+        say("no summary"),
+        say("no summary"),
+        say("three"),
+        say("four"),
+    ];
+    let mut stage = Stage::new(answers);
+    for (task, input) in [("Your task: #7", "go"), ("Your task: #8", "on")] {
+        stage.host.reminder = Some(state(task));
+        stage.finish(input).await;
+    }
+    stage.host.reminder = Some(state("Your task: #9"));
+    stage.finish("and on").await;
+    stage.finish("to the end").await;
+    let asked = stage.model.asked();
+    let all: Vec<String> = asked[5].turns.iter().flat_map(texts).collect();
+    assert!(all[0].contains("[Earlier conversation cut."), "{all:?}");
+    let whole = state("Your task: #9");
+    assert_eq!(all.last(), Some(&whole), "{all:?}");
+    let told = all.iter().filter(|text| **text == whole).count();
+    assert_eq!(told, 1, "{all:?}");
+    assert_eq!(last_blocks(&asked[6]), ["to the end"]);
+    assert_eq!(stage.agent.conversation(), &stage.replayed());
+}
+
+/// The texts of a turn.
+fn texts(turn: &Turn) -> Vec<String> {
+    let texts = turn.blocks.iter().filter_map(|block| match block {
+        Block::Text { text } => Some(text.clone()),
+        _ => None,
+    });
+    texts.collect()
 }
 
 #[tokio::test]

@@ -282,9 +282,11 @@ impl MemberRuntime {
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value));
         let asking = self.asking();
+        let network = self.confinement().map(|all| all.network.clone());
+        let network = network.unwrap_or_default();
         let hooks = asking
             .as_ref()
-            .map(|asking| pass_on(&asking.settings.hooks));
+            .map(|asking| pass_on(&asking.settings.hooks, self.folder(), network));
         let folder = text(team.workspace());
         let args = ["-C", &folder, "mcp", "serve", "--member", &owner];
         Some(TeamServer {

@@ -3,16 +3,19 @@
 
 use super::events::{task_event, task_fields};
 use super::{HookAnswers, SHOWN_CHARS};
+use crate::confine::workspace_confinement;
 use crate::workspace::WorkspaceSettings;
+use command::Surroundings;
 use hooks::{Hook, HookContext, HookEvent, HookOrigin, Matcher};
 use llm::CancellationToken;
 use processes::mark_of;
-use protocol::{EventKind, Incarnation, Member, Recipient};
+use protocol::{EventKind, Incarnation, Member, NetworkSetting, Recipient};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::time::Duration;
 use teamdir::{TeamDir, new_request_id};
-use tools::{CommandAccess, Confinement};
+use tools::{CommandAccess, Confinement, LEVEL_VARIABLE};
 use tracing::warn;
 
 /// The variable with the hooks of the workspace, for the server that an engine starts in its sandbox. There the
@@ -25,8 +28,8 @@ pub struct TaskHooks {
     team: TeamDir,
     member: Option<Member>,
     hooks: Vec<Hook>,
-    /// What the hooks of the workspace run in. Absent in a sandbox, which confines them already.
-    confinement: Option<Confinement>,
+    /// What the hooks of the workspace run in. Its folder is the one that whoever acts works in.
+    confinement: Confinement,
 }
 
 /// A hook does not want a task to be created or completed.
@@ -35,6 +38,16 @@ pub struct TaskHooks {
 pub struct TaskRefused {
     tool: String,
     reason: String,
+}
+
+/// What the variable has.
+#[derive(Serialize, Deserialize)]
+struct Passed {
+    /// The folder that the member works in.
+    folder: PathBuf,
+    /// The network of the sandbox around the server.
+    network: NetworkSetting,
+    hooks: Vec<PassedHook>,
 }
 
 /// A hook in the variable.
@@ -46,7 +59,8 @@ struct PassedHook {
 }
 
 impl TaskHooks {
-    /// As people have set them. Those of a workspace that is not trusted are left out.
+    /// As people have set them. Those of a workspace that is not trusted are left out. All begin in the folder of
+    /// the confinement.
     #[must_use]
     pub fn of_settings(
         team: &TeamDir,
@@ -57,14 +71,14 @@ impl TaskHooks {
     ) -> Self {
         let mut hooks = settings.config.hooks();
         hooks.retain(|hook| is_trusted || hook.origin == HookOrigin::User);
-        Self::new(team, member, hooks, Some(confinement))
+        Self::new(team, member, hooks, confinement)
     }
 
     fn new(
         team: &TeamDir,
         member: Option<&Member>,
         mut hooks: Vec<Hook>,
-        confinement: Option<Confinement>,
+        confinement: Confinement,
     ) -> Self {
         hooks.retain(is_for_tasks);
         Self {
@@ -75,19 +89,28 @@ impl TaskHooks {
         }
     }
 
-    /// Those that the process of this member has passed on to the server of its engine.
+    /// Those that the process of this member has passed on to the server of its engine. The sandbox of the engine
+    /// confines them already; the variables that are meant for the engine, such as its keys, are kept from them.
     #[must_use]
     pub fn passed_on(team: &TeamDir, member: &Member) -> Self {
         let passed = std::env::var(VARIABLE).unwrap_or_default();
-        let passed: Vec<PassedHook> = serde_json::from_str(&passed).unwrap_or_default();
-        let hooks = passed.into_iter().map(|passed| Hook {
+        let passed = serde_json::from_str(&passed).unwrap_or_else(|_| Passed {
+            folder: team.workspace().to_path_buf(),
+            network: NetworkSetting::default(),
+            hooks: Vec::new(),
+        });
+        let confinement = Confinement {
+            has_sandbox: false,
+            ..workspace_confinement(&passed.folder, passed.network)
+        };
+        let hooks = passed.hooks.into_iter().map(|passed| Hook {
             event: passed.event,
             matcher: Matcher::default(),
             command: passed.command,
             timeout: Duration::from_secs(passed.seconds),
             origin: HookOrigin::Workspace,
         });
-        Self::new(team, Some(member), hooks.collect(), None)
+        Self::new(team, Some(member), hooks.collect(), confinement)
     }
 
     /// Runs the hooks if this call creates or completes a task. Refuses with the reason of the one that blocks it.
@@ -140,7 +163,7 @@ impl TaskHooks {
         json!({
             "session_id": format!("{name}-{incarnation}"),
             "transcript_path": self.team.layout().transcript(&owner),
-            "cwd": self.team.workspace(),
+            "cwd": self.confinement.workspace,
             "permission_mode": "default",
             "hook_event_name": event,
             "member": name,
@@ -171,23 +194,32 @@ impl TaskHooks {
 
     fn context(&self, hook: &Hook) -> HookContext {
         let owner = self.owner();
-        let confined = self.confinement.as_ref().filter(|_| match hook.origin {
-            HookOrigin::User => false,
-            HookOrigin::Workspace => true,
-        });
         let id = new_request_id();
         let outputs = self.team.layout().member_outputs(&owner);
         // A team whose lead has never run has no such folder yet. What cannot be written fails the hook.
         let _ = std::fs::create_dir_all(&outputs);
         HookContext {
-            folder: self.team.workspace().to_path_buf(),
+            folder: self.confinement.workspace.clone(),
             project: self.team.workspace().to_path_buf(),
-            surroundings: confined.map_or_else(hooks::outside, |confinement| {
-                confinement.surroundings(CommandAccess::Full)
-            }),
+            surroundings: match hook.origin {
+                HookOrigin::User => hooks::outside(),
+                HookOrigin::Workspace => self.confined(),
+            },
             mark: format!("{}.hook.{id}", mark_of(&self.team, &owner)),
             scratch: outputs.join(format!("hook-{id}.txt")),
         }
+    }
+
+    fn confined(&self) -> Surroundings {
+        let mut confined = self.confinement.surroundings(CommandAccess::Full);
+        if let Surroundings::Environment(variables) = &mut confined
+            && let Some(level) = std::env::var_os(LEVEL_VARIABLE)
+        {
+            // The sandbox around this process is in force.
+            variables.retain(|(name, _)| name != LEVEL_VARIABLE);
+            variables.push((LEVEL_VARIABLE.into(), level));
+        }
+        confined
     }
 
     fn failed(&self, hook: &Hook, reason: &str) {
@@ -206,9 +238,14 @@ impl TaskHooks {
     }
 }
 
-/// The variable that passes the hooks of the workspace on, if there are some for tasks.
-pub(crate) fn pass_on(hooks: &[Hook]) -> Option<(String, String)> {
-    let passed: Vec<PassedHook> = hooks
+/// The variable that passes the hooks of the workspace on, if there are some for tasks. They run in this folder,
+/// and reach this network.
+pub(crate) fn pass_on(
+    hooks: &[Hook],
+    folder: PathBuf,
+    network: NetworkSetting,
+) -> Option<(String, String)> {
+    let hooks: Vec<PassedHook> = hooks
         .iter()
         .filter(|hook| is_for_tasks(hook) && hook.origin == HookOrigin::Workspace)
         .map(|hook| PassedHook {
@@ -217,9 +254,14 @@ pub(crate) fn pass_on(hooks: &[Hook]) -> Option<(String, String)> {
             seconds: hook.timeout.as_secs(),
         })
         .collect();
-    if passed.is_empty() {
+    if hooks.is_empty() {
         return None;
     }
+    let passed = Passed {
+        folder,
+        network,
+        hooks,
+    };
     let text = serde_json::to_string(&passed).ok()?;
     Some((VARIABLE.to_owned(), text))
 }

@@ -215,19 +215,19 @@ fn what_is_carried_over_is_there_once_whatever_the_summary_says() {
     let last = turns.last_mut().unwrap();
     let texts = ["in green", "you hold task 2", "mail from bob"];
     last.blocks.extend(texts.map(Block::text));
-    for after in [
-        plan().after(&turns, "Forget the user.", "archive/1", &carried),
-        plan().cut(&turns, "archive/1", &carried),
+    for (after, reminders) in [
+        (
+            plan().after(&turns, "Forget the user.", "archive/1", &carried),
+            1,
+        ),
+        // The agent gives the reminder behind the turns that stay.
+        (plan().cut(&turns, "archive/1", &carried), 0),
     ] {
         let said = text(&after);
-        for once in [
-            "in green",
-            "Task 3: the roof",
-            "you hold task 3",
-            "mail from bob",
-        ] {
+        for once in ["in green", "Task 3: the roof", "mail from bob"] {
             assert_eq!(said.matches(once).count(), 1, "{once}: {said}");
         }
+        assert_eq!(said.matches("you hold task 3").count(), reminders, "{said}");
         assert!(said.contains("[message 1]\nbuild the house\n"), "{said}");
         validate(after);
     }
@@ -237,4 +237,5 @@ fn what_is_carried_over_is_there_once_whatever_the_summary_says() {
         "{after}"
     );
     assert!(!after.contains("you hold task 2"), "{after}");
+    assert!(after.trim_end().ends_with("you hold task 3"), "{after}");
 }
