@@ -320,8 +320,10 @@ mod tests {
     #[test]
     fn the_state_of_the_team_names_each_task_once_it_has_named_one() {
         let (first, second) = (TaskId(7), TaskId(8));
-        let mut told = Told::default();
-        told.text = Some(first);
+        let mut told = Told {
+            text: Some(first),
+            is_named: false,
+        };
         assert!(!told.has_to_name(first), "its text was given");
         told.text = Some(second);
         assert!(!told.has_to_name(second), "its text was given");
