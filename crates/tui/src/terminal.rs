@@ -29,6 +29,10 @@ use terminal_text::below_home;
 
 /// How long one more key is waited for. Without any time, crossterm does not look for one.
 const KEY_WAIT: Duration = Duration::from_millis(1);
+/// So many waits must end without a key before there is none. If this process is interrupted for as long as a
+/// wait just when the wait begins, crossterm does not look, though it may have read further keys already; these
+/// would stay there until somebody presses one more.
+const KEY_LOOKS: u32 = 3;
 
 /// The key that begins to use the mouse.
 const USE_MOUSE: Key = Key::Char('M');
@@ -200,7 +204,7 @@ impl View<'_> {
     }
 
     fn read_keys(&mut self, terminal: &mut FullScreen) -> io::Result<Option<Exit>> {
-        while event::poll(KEY_WAIT)? {
+        while is_key_there()? {
             let pressed = match event::read()? {
                 Event::Key(key) if key.kind == KeyEventKind::Release => Pressed::Nothing,
                 Event::Key(key) => key_of(&key),
@@ -224,6 +228,15 @@ impl View<'_> {
         }
         Ok(None)
     }
+}
+
+fn is_key_there() -> io::Result<bool> {
+    for _ in 0..KEY_LOOKS {
+        if event::poll(KEY_WAIT)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 enum Pressed {
