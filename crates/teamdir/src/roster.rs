@@ -1,5 +1,6 @@
 //! The roster on disk: read without a lock, changed under one, replaced whole.
 
+use crate::Durability;
 use crate::error::{Context, PathError};
 use crate::files::version::FileVersion;
 use crate::files::{self, atomic};
@@ -75,6 +76,24 @@ impl TeamDir {
     /// error nothing is written.
     pub fn update_roster<T, E: From<RosterError>>(
         &self,
+        change: impl FnMut(&mut Roster) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.replace_roster(self.options.durability, change)
+    }
+
+    /// The same for a change that a power cut may take back. Afterwards the roster is whole, with the change or
+    /// without it.
+    pub fn update_roster_unsynced<T, E: From<RosterError>>(
+        &self,
+        change: impl FnMut(&mut Roster) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.replace_roster(Durability::ProcessDeath, change)
+    }
+
+    /// Replaces the roster under its lock, with a name that lasts as `name` says.
+    fn replace_roster<T, E: From<RosterError>>(
+        &self,
+        name: Durability,
         mut change: impl FnMut(&mut Roster) -> Result<T, E>,
     ) -> Result<T, E> {
         let path = self.layout.roster();
@@ -96,7 +115,7 @@ impl TeamDir {
             let persisted = temporary.persist().context("replace", &path);
             persisted.map_err(RosterError::File)?;
             temporary
-                .sync_name(&path, self.options.durability)
+                .sync_name(&path, name)
                 .map_err(RosterError::File)?;
             return Ok(outcome);
         }
