@@ -30,6 +30,8 @@ enum What {
     Send,
     /// Sends while somebody leads a shared sync and does not come to its end.
     SendBesideLeader,
+    /// Sends a second message. The first is sent under the lock alone if somebody leads.
+    SendAgain,
     /// Takes the mail there is and records it: the claim and the acknowledgement.
     Receive,
     /// Sets the inbox aside and deletes what is done with.
@@ -54,6 +56,10 @@ pub(super) fn run(args: &Args, op: &Op) -> anyhow::Result<()> {
     let alice: Recipient = "alice".parse()?;
     match op.what {
         What::Send => marked(op, || send(&team, &alice, &op.id)),
+        What::SendAgain => {
+            send(&team, &alice, &format!("before-{}", op.id))?;
+            marked(op, || send(&team, &alice, &op.id))
+        }
         What::SendBesideLeader => {
             let mut mark = std::fs::File::options();
             let mark = mark.create(true).append(true);

@@ -197,6 +197,26 @@ fn inv_01_send_is_all_or_nothing_at_every_call_while_it_waits_for_the_sync_of_an
     });
 }
 
+/// It hands its line over, nobody leads, and so it appends what was handed over by itself.
+#[test]
+fn inv_01_send_is_all_or_nothing_at_every_call_of_who_leads_a_crowd() {
+    strike_everywhere(&Case {
+        op: "send",
+        prepare: checks::one_unread_in_a_crowd,
+        check: checks::sent_once,
+    });
+}
+
+/// It hands its line over to somebody who does not take it.
+#[test]
+fn inv_01_send_is_all_or_nothing_at_every_call_of_who_hands_its_line_over_in_vain() {
+    kill_everywhere(&Case {
+        op: "send-beside-leader",
+        prepare: checks::one_unread_in_a_crowd,
+        check: checks::sent_once,
+    });
+}
+
 #[test]
 fn inv_02_claim_and_acknowledge_are_one_step_at_every_call() {
     strike_everywhere(&Case {

@@ -81,7 +81,8 @@ pub(crate) fn append_lines(target: &Target<'_>) -> Result<(), AppendError> {
         return Err(AppendError::Full { path, size });
     }
     let found = (&metadata, Tail::Unknown);
-    write_lines(&mut file, found, target.lines).context("append to", path)?;
+    let lines: Vec<&[u8]> = target.lines.iter().map(|line| &**line).collect();
+    write_lines(&mut file, found, &lines).context("append to", path)?;
     // Outside the lock, so that several senders share one commit of the file system's journal.
     drop(lock);
     if target.durability == Durability::PowerCut {
@@ -95,7 +96,7 @@ pub(crate) fn append_lines(target: &Target<'_>) -> Result<(), AppendError> {
 pub(crate) fn write_lines<'a>(
     file: &mut File,
     (metadata, tail): (&Metadata, Tail),
-    lines: &'a [JsonLine],
+    lines: &[&'a [u8]],
 ) -> io::Result<Cow<'a, [u8]>> {
     let size = metadata.len();
     let is_unfinished = match tail {
@@ -103,11 +104,11 @@ pub(crate) fn write_lines<'a>(
         Tail::Finished => false,
     };
     let bytes = match lines {
-        [line] if !is_unfinished => Cow::Borrowed(&**line),
+        [line] if !is_unfinished => Cow::Borrowed(*line),
         lines => {
             let start = if is_unfinished { b"\n".as_slice() } else { b"" };
-            let parts = std::iter::once(start).chain(lines.iter().map(|line| &**line));
-            Cow::Owned(parts.flatten().copied().collect::<Vec<u8>>())
+            let parts = std::iter::once(start).chain(lines.iter().copied());
+            Cow::Owned(parts.collect::<Vec<&[u8]>>().concat())
         }
     };
     reserve(file, metadata, bytes.len() as u64)?;

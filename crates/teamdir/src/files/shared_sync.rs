@@ -10,18 +10,33 @@
 //! that took it *before* its sync. An inbox only grows, so the line was in the file by then. What the mark
 //! says otherwise, after a power cut, in a restored copy or by chance, counts for nothing.
 //!
+//! In a crowd each line costs more than its share of a sync: it takes a dozen system calls to open the inbox, to
+//! append, and to look whether all is well. So those who found others beside them hand their next line over
+//! ([`slots`]), and who leads appends all lines with one `write`. A line is accepted when the leader has written
+//! its ticket into the mark, which it does after the sync. The ticket is new, so nobody can have written it
+//! before the line was there. A leader that is killed in between has perhaps appended the lines, and the next one
+//! appends them again: the recipient takes lines of one id for one message.
+//!
 //! **Nobody is waited for without a limit.** The kernel frees the lock of a leader that is killed, and those
 //! who wait look after two milliseconds. If a leader is stopped, they sync by themselves. A mark that cannot
 //! be opened, read, written or waited at only means that everybody does so.
 
+mod mark;
+mod slots;
+
+pub(crate) use mark::SyncedFile;
+pub(crate) use slots::{MOST, Offered, Slots, Ticket};
+
+use self::mark::{LED, LENGTH, Mark, NUMBERS};
+use self::slots::Slot;
 use crate::files;
 use crate::files::wait_word::{WaitWord, Waited};
 use nix::errno::Errno;
-use std::cell::Cell;
-use std::fs::{File, Metadata};
+use std::cell::{Cell, RefCell};
+use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -31,90 +46,6 @@ const LOOK_AFTER: Duration = Duration::from_millis(2);
 const PATIENCE: Duration = Duration::from_millis(50);
 /// How often a leader lets others append before it syncs, if there were others the last time.
 const GATHERINGS: u32 = 8;
-/// Where the numbers of the mark begin: behind the word that is waited at, and one that says whether
-/// anybody was woken the last time.
-const NUMBERS: usize = 8;
-/// The bit of the word that is set while somebody leads who expects followers.
-const LED: u32 = 1;
-/// The length of the mark.
-const LENGTH: usize = NUMBERS + 5 * size_of::<u64>();
-
-/// Which file a size in the mark is about. An inode number is given out again, so the time of birth goes
-/// with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SyncedFile {
-    device: u64,
-    inode: u64,
-    born: u64,
-}
-
-impl SyncedFile {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            born: files::FileId::of(metadata).born.cast_unsigned(),
-        }
-    }
-}
-
-/// What the mark says.
-#[derive(Debug, Clone, Copy, Default)]
-struct Mark {
-    /// Changes whenever a leader is done, and when one begins that expects followers.
-    word: u32,
-    /// Whether the last leader has woken somebody.
-    had_followers: bool,
-    synced: Option<(SyncedFile, u64)>,
-}
-
-impl Mark {
-    /// Whether somebody leads, unless it was killed meanwhile.
-    const fn is_led(&self) -> bool {
-        self.word & LED != 0
-    }
-
-    fn synced_of(&self, file: SyncedFile) -> Option<u64> {
-        let found = self.synced.filter(|(known, _)| *known == file);
-        found.map(|(_, size)| size)
-    }
-
-    fn decode(bytes: &[u8; LENGTH]) -> Self {
-        let word = |at: usize| {
-            let bytes = bytes.get(at..at + 4).and_then(|part| part.try_into().ok());
-            bytes.map_or(0, u32::from_ne_bytes)
-        };
-        let number = |place: usize| {
-            let at = NUMBERS + place * 8;
-            let bytes = bytes.get(at..at + 8).and_then(|part| part.try_into().ok());
-            bytes.map_or(0, u64::from_ne_bytes)
-        };
-        let numbers = bytes.get(NUMBERS..LENGTH - 8).unwrap_or_default();
-        let file = SyncedFile {
-            device: number(0),
-            inode: number(1),
-            born: number(2),
-        };
-        // Whoever reads while a leader writes may find the numbers of two leaders mixed.
-        let is_whole = files::hash(numbers) == number(4);
-        Self {
-            word: word(0),
-            had_followers: word(4) != 0,
-            synced: is_whole.then_some((file, number(3))),
-        }
-    }
-
-    fn encode(file: SyncedFile, size: u64) -> [u8; LENGTH - NUMBERS] {
-        let mut bytes = [0; LENGTH - NUMBERS];
-        let (numbers, check) = bytes.split_at_mut(4 * 8);
-        let values = [file.device, file.inode, file.born, size];
-        for (place, value) in numbers.chunks_exact_mut(8).zip(values) {
-            place.copy_from_slice(&value.to_ne_bytes());
-        }
-        check.copy_from_slice(&files::hash(numbers).to_ne_bytes());
-        bytes
-    }
-}
 
 /// A line that was appended and is to be synced.
 #[derive(Debug, Clone, Copy)]
@@ -160,6 +91,24 @@ pub(crate) struct SharedSync {
     word: WaitWord,
     /// The word that was seen last while a leader did not come to an end.
     stopped_at: Cell<Option<u32>>,
+    /// Where this sender hands lines over.
+    slot: RefCell<Option<Slot>>,
+}
+
+/// Whether others sync at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Company {
+    Alone,
+    Others,
+}
+
+impl Company {
+    const fn of(has_others: bool) -> Self {
+        match has_others {
+            true => Self::Others,
+            false => Self::Alone,
+        }
+    }
 }
 
 impl SharedSync {
@@ -175,7 +124,18 @@ impl SharedSync {
             word: WaitWord::of(&mark)?,
             mark,
             stopped_at: Cell::new(None),
+            slot: RefCell::new(None),
         })
+    }
+
+    /// Whether the last leader had others with it.
+    pub(crate) fn company(&self) -> Company {
+        Company::of(self.read().had_followers)
+    }
+
+    /// Whether another leads, who may have lines that were handed over.
+    pub(crate) fn is_led_by_another(&self) -> bool {
+        self.read().is_led() && self.try_lead().is_none()
     }
 
     /// How much of a file the mark says is synced; `None` if it does not name the file.
@@ -186,18 +146,19 @@ impl SharedSync {
     /// Writes into the mark that a file is empty and that its name lasts, unless somebody syncs just now.
     pub(crate) fn begin(&self, file: SyncedFile) {
         if let Some(_lead) = self.try_lead() {
-            self.publish(file, 0);
+            self.publish(&self.read(), file, 0);
         }
     }
 
     /// Returns when the line will survive a power cut.
-    pub(crate) fn sync(&self, line: &Appended<'_>) -> io::Result<()> {
+    pub(crate) fn sync(&self, line: &Appended<'_>) -> io::Result<Company> {
         let began = Instant::now();
         let mut waited_at = None;
         loop {
             let mark = self.read();
             if line.is_synced(&mark) {
-                return check_writeback(line.file);
+                check_writeback(line.file)?;
+                return Ok(Company::Others);
             }
             let is_stopped = self.stopped_at.get() == Some(mark.word);
             // While somebody leads nobody else gets the lock. After a wait in vain it is tried all the same:
@@ -216,17 +177,21 @@ impl SharedSync {
                 break;
             }
         }
-        sync_alone(&line.with(&self.read()))
+        sync_alone(&line.with(&self.read()))?;
+        Ok(Company::Alone)
     }
 
     /// Syncs for all who have appended.
-    fn lead(&self, lead: Lead<'_>, line: &Appended<'_>) -> io::Result<()> {
+    fn lead(&self, lead: Lead<'_>, line: &Appended<'_>) -> io::Result<Company> {
         self.stopped_at.set(None);
         let mark = self.read();
         if line.is_synced(&mark) {
-            // The leader before has finished between the last look and the lock.
+            // The leader before has finished between the last look and the lock. Who has found the lock taken
+            // meanwhile waits for the word.
             drop(lead);
-            return check_writeback(line.file);
+            self.wake_others();
+            check_writeback(line.file)?;
+            return Ok(Company::Others);
         }
         let size = match mark.had_followers {
             true => {
@@ -237,18 +202,29 @@ impl SharedSync {
         };
         let result = size.and_then(|size| sync_alone(&line.with(&mark)).map(|()| size));
         if let Ok(size) = result {
-            self.publish(line.id, size);
+            self.publish(&mark, line.id, size);
         }
+        let company = self.end(lead, mark.had_followers);
+        result.map(|_| company)
+    }
+
+    /// Gives up the lead, and wakes those who wait.
+    fn end(&self, lead: Lead<'_>, had_followers: bool) -> Company {
         // Only now: who finds the lock taken waits for the word, which must change after that.
         drop(lead);
-        self.write_word(new_word() & !LED);
-        let had_followers = self.word.wake_all() > 0;
-        if had_followers != mark.had_followers {
+        let has_followers = self.wake_others() > 0;
+        if has_followers != had_followers {
             let _ = self
                 .mark
-                .write_all_at(&u32::from(had_followers).to_ne_bytes(), 4);
+                .write_all_at(&u32::from(has_followers).to_ne_bytes(), 4);
         }
-        result.map(drop)
+        Company::of(has_followers)
+    }
+
+    /// Wakes those who wait, after the lock was given up. Returns how many that were.
+    fn wake_others(&self) -> u32 {
+        self.write_word(new_word() & !LED);
+        self.word.wake_all()
     }
 
     fn read(&self) -> Mark {
@@ -256,18 +232,14 @@ impl SharedSync {
         match self.mark.read_exact_at(&mut bytes, 0) {
             Ok(()) => Mark::decode(&bytes),
             // It was cut short, or nobody has led yet. Who waits looks at the same word as the kernel.
-            Err(_) => Mark {
-                word: u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
-                ..Mark::default()
-            },
+            Err(_) => Mark::none(u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])),
         }
     }
 
     /// If this fails, the others sync by themselves.
-    fn publish(&self, file: SyncedFile, size: u64) {
-        let _ = self
-            .mark
-            .write_all_at(&Mark::encode(file, size), NUMBERS as u64);
+    fn publish(&self, mark: &Mark, file: SyncedFile, size: u64) {
+        let bytes = mark.encode(file, size);
+        let _ = self.mark.write_all_at(&bytes, NUMBERS as u64);
     }
 
     /// If this fails, those who wait look after a while.
@@ -298,6 +270,11 @@ pub(crate) fn sync_alone(line: &Appended<'_>) -> io::Result<()> {
         files::open_folder(folder)?.sync()?;
     }
     line.file.sync_data()
+}
+
+/// Syncs the file for a leader that has appended for others.
+pub(crate) fn sync_batch(lines: &Appended<'_>, leader: &Leader<'_>) -> io::Result<()> {
+    sync_alone(&lines.with(leader.mark()))
 }
 
 /// Lets others append for as long as they do. Returns the size of the file.
@@ -340,5 +317,8 @@ fn new_word() -> u32 {
     u32::try_from(nanos & u128::from(u32::MAX)).unwrap_or(0)
 }
 
+mod hand_over;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use hand_over::{Followed, Leader};

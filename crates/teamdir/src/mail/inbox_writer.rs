@@ -8,9 +8,11 @@
 //! * The reader has set the file aside meanwhile: then the line is read from there all the same, but it
 //!   might be shown after the sender's next one.
 
+mod hand_over;
+
 use crate::error::Context;
 use crate::files::append::{self, AppendError, Tail, Target};
-use crate::files::shared_sync::{self, Appended, SharedSync, SyncedFile};
+use crate::files::shared_sync::{self, Appended, Company, SharedSync, SyncedFile};
 use crate::files::{self, FileId, atomic};
 use crate::locks::{FileLock, SharedLock};
 use crate::team_dir::TeamDir;
@@ -18,8 +20,8 @@ use crate::watch::is_on_network;
 use crate::{Durability, Options};
 use protocol::{JsonLine, Recipient};
 use safe_open::Opened;
-use std::collections::HashMap;
-use std::fs::File;
+use std::collections::{HashMap, HashSet};
+use std::fs::{File, Metadata};
 use std::io::{self, Seek};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -51,12 +53,20 @@ struct InboxWriter {
     last: Option<(SyncedFile, u64)>,
     /// Whether others have appended at the same time as the last line.
     is_crowded: bool,
+    /// Whether a leader may hold a line of this sender.
+    is_given_up: bool,
+    /// Whether others have synced at the same time as the last line.
+    company: Company,
 }
 
 /// The open files of inboxes, each used by one thread at a time.
 #[derive(Debug, Default)]
 pub(crate) struct InboxWriters {
     idle: Mutex<HashMap<Recipient, InboxWriter>>,
+    /// The inboxes of which it is certain that no leader holds a line of this sender that it may append later: one
+    /// that was stopped could, and the line of a sender that was killed since counts too. The recipient knows a
+    /// repeat only among a sender's latest messages.
+    settled: Mutex<HashSet<Recipient>>,
     /// Whether other machines write to the folder.
     is_remote: OnceLock<bool>,
 }
@@ -94,9 +104,32 @@ impl InboxWriters {
             }
             None => InboxWriter::open(team, owner)?,
         };
-        let sending = writer.append(&team.options, line);
+        let sending = if self.is_settled(owner, &writer) {
+            writer.append(&team.options, line)
+        } else {
+            // A leader has the lock of the inbox until it has appended what it holds.
+            let sending = append_alone(team, owner, line).map(|()| Sending::Done);
+            writer.is_given_up = sending.is_err();
+            sending
+        };
+        self.settle(owner, !writer.is_given_up);
         self.keep(owner, writer);
         sending
+    }
+
+    fn is_settled(&self, owner: &Recipient, writer: &InboxWriter) -> bool {
+        let settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mark = writer.shared_sync.as_ref();
+        settled.contains(owner) || !mark.is_some_and(SharedSync::is_led_by_another)
+    }
+
+    fn settle(&self, owner: &Recipient, is_settled: bool) {
+        let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        if !is_settled {
+            settled.remove(owner);
+        } else if !settled.contains(owner) {
+            settled.insert(owner.clone());
+        }
     }
 
     fn take(&self, owner: &Recipient) -> Option<InboxWriter> {
@@ -137,6 +170,7 @@ impl InboxWriter {
             Durability::PowerCut => SharedSync::open(&team.layout.inbox_synced(owner)).ok(),
             Durability::ProcessDeath => None,
         };
+        let company = shared_sync.as_ref().map(SharedSync::company);
         Ok(Self {
             path: team.layout.inbox(owner),
             folder: team.layout.inbox_dir(),
@@ -145,28 +179,30 @@ impl InboxWriter {
             opened_at: Instant::now(),
             last: None,
             is_crowded: false,
+            is_given_up: false,
+            company: company.unwrap_or(Company::Alone),
         })
     }
 
     fn append(&mut self, options: &Options, line: &JsonLine) -> Result<Sending, AppendError> {
+        match self.hand_over(options, line)? {
+            Some(sending) => Ok(sending),
+            None => self.append_own(options, line),
+        }
+    }
+
+    fn append_own(&mut self, options: &Options, line: &JsonLine) -> Result<Sending, AppendError> {
         let path = self.path.as_path();
         // Who syncs leaves the lock free for that long.
         if self.is_crowded && options.durability == Durability::ProcessDeath {
             leave_the_lock_free();
         }
         let held = self.lock.hold(options.lock_wait)?;
-        let Opened { mut file, metadata } = match files::open_to_append(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                drop(held);
-                return self.create(options);
-            }
-            opened => opened.context("open", path)?,
+        let Some(Opened { mut file, metadata }) = open_inbox(path, options)? else {
+            drop(held);
+            return self.create(options);
         };
         let size = metadata.len();
-        if size >= options.inbox_limit {
-            let path = path.to_path_buf();
-            return Err(AppendError::Full { path, size });
-        }
         let id = SyncedFile::of(&metadata);
         // The file ends with this sender's own line. It has an end, and nobody else has come since.
         let is_alone = self.last.take() == Some((id, size));
@@ -178,7 +214,7 @@ impl InboxWriter {
             true => Tail::Finished,
             false => Tail::Unknown,
         };
-        let written = append::write_lines(&mut file, (&metadata, tail), std::slice::from_ref(line));
+        let written = append::write_lines(&mut file, (&metadata, tail), &[&**line]);
         let written = written.context("append to", path)?;
         let end = file.stream_position().context("append to", path)?;
         drop(held);
@@ -199,28 +235,29 @@ impl InboxWriter {
             folder: Some(&self.folder),
         };
         if options.durability == Durability::PowerCut {
-            self.sync(&line, is_alone).context("sync", path)?;
+            self.company = self.sync(&line, is_alone).context("sync", path)?;
         }
-        let found = std::fs::symlink_metadata(path);
-        let is_live = found.is_ok_and(|found| FileId::of(&found) == FileId::of(&metadata));
-        if !is_live {
-            let is_deleted = file.metadata().map_or(true, |found| found.nlink() == 0);
-            return Ok(match is_deleted {
-                true => Sending::Uncertain,
-                false => Sending::SetAside,
-            });
+        if !self.is_live(&metadata) {
+            return Ok(set_aside_or_gone(&file));
         }
         self.last = Some((id, end));
         Ok(Sending::Done)
     }
 
-    fn sync(&self, line: &Appended<'_>, is_alone: bool) -> io::Result<()> {
+    fn sync(&self, line: &Appended<'_>, is_alone: bool) -> io::Result<Company> {
         match &self.shared_sync {
             // Nobody could follow, and the name of a file that was appended to before lasts.
-            _ if is_alone => line.file.sync_data(),
-            Some(shared_sync) => shared_sync.sync(line),
-            None => shared_sync::sync_alone(line),
+            _ if is_alone => line.file.sync_data()?,
+            Some(shared_sync) => return shared_sync.sync(line),
+            None => shared_sync::sync_alone(line)?,
         }
+        Ok(Company::Alone)
+    }
+
+    /// Whether the file that was opened is still the inbox.
+    fn is_live(&self, opened: &Metadata) -> bool {
+        let found = std::fs::symlink_metadata(&self.path);
+        found.is_ok_and(|found| FileId::of(&found) == FileId::of(opened))
     }
 
     /// Creates the inbox, so that the next try finds it.
@@ -241,6 +278,29 @@ impl InboxWriter {
     }
 }
 
+/// Opens the inbox, unless there is none.
+fn open_inbox(path: &Path, options: &Options) -> Result<Option<Opened>, AppendError> {
+    let opened = match files::open_to_append(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.context("open", path)?,
+    };
+    let size = opened.metadata.len();
+    if size >= options.inbox_limit {
+        let path = path.to_path_buf();
+        return Err(AppendError::Full { path, size });
+    }
+    Ok(Some(opened))
+}
+
+/// What became of a line in a file that is the inbox no more.
+fn set_aside_or_gone(file: &File) -> Sending {
+    let is_deleted = file.metadata().map_or(true, |found| found.nlink() == 0);
+    match is_deleted {
+        true => Sending::Uncertain,
+        false => Sending::SetAside,
+    }
+}
+
 /// Waits until the pause of this span is over. The clock is the same for all processes.
 fn leave_the_lock_free() {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -254,3 +314,6 @@ fn follows_a_line(file: &File, start: u64) -> bool {
     let mut before = [0];
     start == 0 || file.read_exact_at(&mut before, start - 1).is_ok() && before == *b"\n"
 }
+
+#[cfg(test)]
+mod tests;

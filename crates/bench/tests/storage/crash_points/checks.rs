@@ -30,6 +30,14 @@ pub(super) fn one_unread(team: &TestTeam) {
     team.team.send(message("0")).unwrap();
 }
 
+/// The same, with a mark that says that the last leader had others with it.
+pub(super) fn one_unread_in_a_crowd(team: &TestTeam) {
+    one_unread(team);
+    let mut mark = [0; 560];
+    mark[4] = 1;
+    std::fs::write(team.team.layout().inbox_synced(&team.alice), mark).unwrap();
+}
+
 pub(super) fn sent_once(team: &TestTeam, struck: Struck) {
     let unread = team.unread();
     match struck {

@@ -1,3 +1,5 @@
+use super::mark::TICKETS;
+use super::slots::SLOTS;
 use super::*;
 use proptest::prelude::*;
 use std::io::Write;
@@ -74,7 +76,7 @@ fn a_follower_returns_as_soon_as_its_leader_has_published() {
             // The lock is still held: it has neither led nor lost its patience.
             follower.stopped_at.get()
         });
-        leader.publish(line.id, line.end);
+        leader.publish(&leader.read(), line.id, line.end);
         let _ = leader.mark.write_all_at(&new_word().to_ne_bytes(), 0);
         leader.word.wake_all();
         assert_eq!(waiting.join().unwrap(), None);
@@ -133,7 +135,7 @@ fn a_leader_that_expects_followers_says_that_it_leads() {
             follower.sync(&line).unwrap();
             follower.stopped_at.get()
         });
-        leader.publish(line.id, line.end);
+        leader.publish(&leader.read(), line.id, line.end);
         leader.write_word(new_word() & !LED);
         leader.word.wake_all();
         assert_eq!(waiting.join().unwrap(), None);
@@ -146,7 +148,7 @@ fn a_mark_from_before_the_write_proves_nothing() {
     let mut fixture = Fixture::new();
     let mark = fixture.mark();
     // As after a power cut that took more of the inbox than of the mark.
-    mark.publish(fixture.id(), 1_000);
+    mark.publish(&mark.read(), fixture.id(), 1_000);
     let line = fixture.append(&mark);
     assert_eq!(line.before, Some(1_000));
     assert!(!line.is_synced(&mark.read()));
@@ -211,16 +213,145 @@ fn what_is_no_file_is_refused_and_never_waited_for() {
     SharedSync::open(&path).unwrap_err();
 }
 
+const LINE: &[u8] = b"{\"id\":\"1\"}\n";
+const OTHER_LINE: &[u8] = b"{\"id\":\"2\"}\n";
+
+/// The lines that the next leader would find, as texts.
+fn offered(mark: &SharedSync) -> Vec<String> {
+    let mut slots = Slots::default();
+    slots.read(&mark.mark).unwrap();
+    let offered = slots.offered(&mark.read().accepted);
+    let lines = offered.iter().map(|line| slots.line(line));
+    lines
+        .map(|line| String::from_utf8(line.to_vec()).unwrap())
+        .collect()
+}
+
+fn leader_of(mark: &SharedSync, ticket: Ticket) -> Leader<'_> {
+    match mark.follow(ticket) {
+        Followed::Lead(leader) => leader,
+        Followed::Accepted | Followed::GivenUp => panic!("nobody else leads"),
+    }
+}
+
+#[test]
+fn a_line_that_was_handed_over_is_accepted_by_whoever_leads_and_once() {
+    let fixture = Fixture::new();
+    let (one, other) = (fixture.mark(), fixture.mark());
+    let (first, second) = (one.offer(LINE).unwrap(), other.offer(LINE).unwrap());
+    assert_ne!(first.slot, second.slot);
+    let leader = leader_of(&one, first);
+    let mut slots = Slots::default();
+    leader.gather(&mut slots).unwrap();
+    let lines = leader.collect(&mut slots).unwrap();
+    assert_eq!(lines.len(), 2);
+    leader.publish(&lines, (fixture.id(), 0));
+    assert!(matches!(other.follow(second), Followed::Accepted));
+    assert!(offered(&one).is_empty(), "nobody appends them again");
+    // The next line has a ticket of its own.
+    let third = other.offer(LINE).unwrap();
+    assert!(!other.read().has_accepted(third));
+    assert_eq!(offered(&one).len(), 1);
+}
+
+#[test]
+fn a_line_whose_leader_was_killed_before_it_published_is_taken_by_the_next() {
+    let fixture = Fixture::new();
+    let (one, other) = (fixture.mark(), fixture.mark());
+    let (first, second) = (one.offer(LINE).unwrap(), other.offer(LINE).unwrap());
+    // The kernel frees the lock and the slot of the dead; its word stays.
+    std::mem::forget(leader_of(&one, first));
+    drop(one);
+    let leader = leader_of(&other, second);
+    let lines = leader.collect(&mut Slots::default()).unwrap();
+    assert_eq!(lines.len(), 2);
+    leader.publish(&lines, (fixture.id(), 0));
+    assert!(other.read().has_accepted(second));
+    // A new sender has the slot of the dead, and none of its tickets.
+    let new = fixture.mark();
+    let ticket = new.offer(LINE).unwrap();
+    assert_eq!(ticket.slot, first.slot);
+    assert!(!new.read().has_accepted(ticket));
+}
+
+#[test]
+fn a_leader_that_could_not_append_for_all_takes_its_own_line_back() {
+    let fixture = Fixture::new();
+    let (one, other) = (fixture.mark(), fixture.mark());
+    let (first, _second) = (one.offer(LINE).unwrap(), other.offer(OTHER_LINE).unwrap());
+    drop(leader_of(&one, first));
+    assert_eq!(offered(&other).len(), 1);
+    assert!(OTHER_LINE.starts_with(offered(&other)[0].as_bytes()));
+}
+
+#[test]
+fn a_line_that_no_leader_takes_in_time_is_taken_back() {
+    let fixture = Fixture::new();
+    let (leader, follower) = (fixture.mark(), fixture.mark());
+    let lead = leader.try_lead().unwrap();
+    let ticket = follower.offer(LINE).unwrap();
+    assert_eq!(offered(&leader), ["{\"id\":\"1\"}\n"]);
+    assert!(matches!(follower.follow(ticket), Followed::GivenUp));
+    assert!(offered(&leader).is_empty());
+    // While the leader is stopped nothing more is handed over to it.
+    assert_eq!(follower.offer(LINE), None);
+    drop(lead);
+}
+
+#[test]
+fn what_is_in_a_slot_is_a_whole_line_of_this_moment_or_nothing() {
+    let fixture = Fixture::new();
+    let mark = fixture.mark();
+    for line in [&b""[..], b"two\nlines\n", b"no end", &[b'x'; MOST + 1]] {
+        let ticket = mark.offer(line);
+        assert_eq!(ticket.is_none(), line.len() > MOST);
+        assert!(offered(&mark).is_empty(), "{line:?}");
+    }
+    mark.offer(LINE).unwrap();
+    assert_eq!(offered(&mark).len(), 1);
+    // A byte of it changes.
+    mark.mark.write_all_at(b"[", (4 << 10) + 32).unwrap();
+    assert!(offered(&mark).is_empty());
+    // A line whose sender was killed is not appended later.
+    mark.offer(LINE).unwrap();
+    let old = SystemTime::now() + PATIENCE;
+    while SystemTime::now() <= old {
+        std::thread::yield_now();
+    }
+    assert!(offered(&mark).is_empty());
+}
+
+#[test]
+fn senders_without_a_slot_append_by_themselves() {
+    let fixture = Fixture::new();
+    let marks: Vec<SharedSync> = (0..SLOTS).map(|_| fixture.mark()).collect();
+    for mark in &marks {
+        mark.offer(LINE).unwrap();
+    }
+    assert_eq!(fixture.mark().offer(LINE), None);
+    drop(marks);
+    fixture.mark().offer(LINE).unwrap();
+}
+
 proptest! {
+    /// Whatever is in the file, no leader fails at it.
+    #[test]
+    fn any_slots_can_be_read(bytes in proptest::collection::vec(any::<u8>(), 0..6_000)) {
+        let fixture = Fixture::new();
+        let mark = fixture.mark();
+        mark.mark.write_all_at(&bytes, 4 << 10).unwrap();
+        prop_assert!(offered(&mark).is_empty());
+    }
+
     /// A mark that is a mixture of two, or was changed by chance, names no file.
     #[test]
     fn a_mixed_mark_names_nothing(
         one in any::<[u64; 4]>(),
         other in any::<[u64; 4]>(),
-        cut in 1..LENGTH - NUMBERS,
+        cut in 1..TICKETS - NUMBERS,
     ) {
         let encode = |[device, inode, born, size]: [u64; 4]| {
-            Mark::encode(SyncedFile { device, inode, born }, size)
+            Mark::none(0).encode(SyncedFile { device, inode, born }, size)
         };
         let (one, other) = (encode(one), encode(other));
         let mut bytes = [0; LENGTH];
