@@ -11,6 +11,10 @@ use std::path::{Path, PathBuf};
 const BEGIN: &str = "<!-- The figures from here on are written by `scripts/bench --publish`. -->";
 const END: &str = "<!-- The end of the figures. -->";
 
+/// The place of the chart, where the report has something to draw.
+const CHART: &str = "![Wake-ups and rates of mailboxes on logarithmic axes, and the time of teams of 1 to 16 members \
+                     for random graphs of tasks over the least possible](bench.svg)\n\n";
+
 /// What to make of a report.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -177,7 +181,8 @@ fn with_figures(page: &str, figures: &str) -> anyhow::Result<String> {
 
 /// All of the generated text.
 fn figures(report: &Report) -> String {
-    let mut text = String::new();
+    let has_chart = rows(report, "team").next().is_some();
+    let mut text = if has_chart { CHART } else { "" }.to_owned();
     for line in report.machine.iter().chain([&report.machine_after]) {
         let _ = writeln!(text, "- {line}");
     }
@@ -394,6 +399,9 @@ mod tests {
             "{page}"
         );
         assert!(!page.contains("old"));
+        assert!(page.contains("](bench.svg)"), "{page}");
+        let empty = figures(&Report::new(Vec::new()));
+        assert!(!empty.contains("bench.svg"), "{empty}");
         assert!(with_figures("nothing", "").is_err());
     }
 
