@@ -268,7 +268,7 @@ fn asked_at_a_terminal(workspace: &Workspace) -> (Terminal, String) {
 fn a_key_at_the_leads_terminal_answers_what_waits() {
     let workspace = Workspace::new();
     let (mut terminal, id) = asked_at_a_terminal(&workspace);
-    terminal.type_keys("m");
+    terminal.type_keys("m\r");
     terminal.wait_for(&[&format!("Request {id} of alice: approved.")]);
     let ledger = workspace.path().join("ledger");
     wait_until("the command to run", LIMIT, || ledger.exists());
@@ -285,7 +285,7 @@ fn a_key_at_the_leads_terminal_answers_what_waits() {
 fn a_person_at_the_terminal_says_no_with_a_reason_or_learns_who_was_first() {
     let workspace = Workspace::new();
     let (mut terminal, id) = asked_at_a_terminal(&workspace);
-    terminal.type_keys("n");
+    terminal.type_keys("n\r");
     terminal.wait_for_last_line("why not >>");
     // Somebody else is faster.
     workspace.ok(&["reject", &id, "--feedback", "Not today."]);
@@ -300,7 +300,7 @@ fn a_person_at_the_terminal_says_no_with_a_reason_or_learns_who_was_first() {
 fn a_rule_for_one_member_is_none_for_others_and_one_for_the_team_is() {
     let workspace = Workspace::new();
     let (mut terminal, id) = asked_at_a_terminal(&workspace);
-    terminal.type_keys("l");
+    terminal.type_keys("l\r");
     terminal.wait_for(&[&format!("permission {id} of alice:")]);
     assert!(!workspace.path().join("ledger").exists());
     workspace.spawn("bob", &[]);
@@ -318,7 +318,7 @@ fn a_rule_for_one_member_is_none_for_others_and_one_for_the_team_is() {
         (verdict("alice"), verdict("bob")),
         ("ask".into(), "ask".into())
     );
-    terminal.type_keys("m");
+    terminal.type_keys("m\r");
     let ledger = workspace.path().join("ledger");
     wait_until("the command to run", LIMIT, || ledger.exists());
     assert_eq!(
@@ -332,7 +332,7 @@ fn a_rule_for_one_member_is_none_for_others_and_one_for_the_team_is() {
     workspace.ok(&["send", "alice", "Once more."]);
     let next = workspace.pending(RequestKind::Permission);
     terminal.wait_for(&[next.id.as_str(), "[t] yes, for the team"]);
-    terminal.type_keys("t");
+    terminal.type_keys("t\r");
     terminal.wait_for(&[&format!("Request {} of alice: approved.", next.id)]);
     assert_eq!(
         (verdict("alice"), verdict("bob")),

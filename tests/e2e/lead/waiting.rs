@@ -121,11 +121,11 @@ fn a_question_of_the_lead_is_answered_by_a_key_or_a_text() {
     terminal.wait_for_last_line("team >>");
     terminal.type_keys("Start the server.\r");
     terminal.wait_for(&["lead asks", "Which port?", "2. 3000", "[1-2] choose"]);
-    terminal.type_keys("2");
+    terminal.type_keys("2\r");
     workspace.wait_for_lead_request("answers: 3000");
     let second = workspace.pending(RequestKind::Question);
     terminal.wait_for(&[second.id.as_str(), "[r] reply"]);
-    terminal.type_keys("r");
+    terminal.type_keys("r\r");
     terminal.wait_for_last_line("answer >>");
     terminal.type_keys("the one that is free\r");
     workspace.wait_for_lead_request("answers: the one that is free");

@@ -1,4 +1,5 @@
-//! The keys with which a person answers what waits: one key at an empty line, no Enter.
+//! The keys with which a person answers what waits: a line of nothing else, then Enter. Where no lines
+//! are typed the key is enough.
 
 use protocol::RequestId;
 

@@ -94,6 +94,8 @@ pub(crate) struct Screen {
     /// The request that waits for a text, and what was typed when its key was pressed.
     answering: Option<Pressed>,
     offered: Option<Offered>,
+    /// The answer whose key began the line that is being typed.
+    chosen: Option<Pressed>,
     stream: Stream,
     turn: Option<Turn>,
     /// Since when members work.
@@ -123,6 +125,7 @@ impl Screen {
             editor: setup.history.map(LineEditor::new),
             answering: None,
             offered: None,
+            chosen: None,
             stream: Stream::default(),
             turn: None,
             members_since: None,

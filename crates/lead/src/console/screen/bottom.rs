@@ -79,6 +79,9 @@ impl Screen {
 
     /// What can be chosen from: what the last completion left open, else the commands that begin like this.
     fn hints(&self, editor: &LineEditor) -> Vec<String> {
+        if let Some(pressed) = self.chosen_by(editor.text()) {
+            return vec![format!("Enter answers request {}", pressed.id)];
+        }
         let most = completion::MOST.min(self.height / 3);
         let mut hints = match completion::wanted(editor.text()) {
             _ if !self.choices.is_empty() => self.choices.clone(),

@@ -31,10 +31,8 @@ impl Screen {
             KeyCode::Esc => self.escape(),
             KeyCode::Tab => self.complete(),
             KeyCode::Char(char) if key.modifiers.is_empty() && self.is_line_empty() => {
-                match self.press(char) {
-                    Some(actions) => actions,
-                    None => self.edit(key),
-                }
+                self.chosen = self.offered_key(char);
+                self.edit(key)
             }
             _ => self.edit(key),
         }
@@ -105,17 +103,44 @@ impl Screen {
         answer.into_iter().collect()
     }
 
-    /// A key that answers what waits. Whoever has begun to type a line does not mean it as an answer.
-    fn press(&mut self, char: char) -> Option<Vec<Action>> {
+    /// The answer that a key stands for, to the request that is shown.
+    fn offered_key(&self, char: char) -> Option<Pressed> {
         let offered = self.offered.as_ref().filter(|_| self.answering.is_none())?;
         let key = *offered.keys.iter().find(|offered| offered.key == char)?;
-        let pressed = Pressed {
-            id: offered.id.clone(),
-            key,
-        };
+        let id = offered.id.clone();
+        Some(Pressed { id, key })
+    }
+
+    /// The answer whose key is all that the line holds. A line that only begins with a key is a message:
+    /// somebody who writes "you could also" while a request appears does not approve it.
+    pub(super) fn chosen_by(&self, line: &str) -> Option<&Pressed> {
+        let is_whole = |pressed: &&Pressed| line.chars().eq([pressed.key.key]);
+        self.chosen.as_ref().filter(is_whole)
+    }
+
+    /// A key that answers what waits, where no lines are typed.
+    fn press(&mut self, char: char) -> Option<Vec<Action>> {
+        let pressed = self.offered_key(char)?;
+        Some(self.answer_request(pressed))
+    }
+
+    /// Enter after the key of an answer. A request that has ended meanwhile, or another one that is shown
+    /// now, is not what the person meant.
+    fn answer_chosen(&mut self, pressed: Pressed) -> Vec<Action> {
+        let shown = self.offered.as_ref().map(|offered| &offered.id);
+        match shown == Some(&pressed.id) {
+            true => self.answer_request(pressed),
+            false => vec![Action::Print(vec![self.colour.dim(&format!(
+                "Request {} does not wait any more; nothing was answered or sent.",
+                pressed.id
+            ))])],
+        }
+    }
+
+    fn answer_request(&mut self, pressed: Pressed) -> Vec<Action> {
         // A second key cannot answer the same request by accident.
         self.offered = None;
-        Some(match key.text {
+        match pressed.key.text {
             Some(_) => {
                 self.answering = Some(pressed);
                 Vec::new()
@@ -124,7 +149,7 @@ impl Screen {
                 let text = Some(String::new());
                 vec![Action::Send(Input::Answer { pressed, text })]
             }
-        })
+        }
     }
 
     fn edit(&mut self, key: KeyEvent) -> Vec<Action> {
@@ -140,6 +165,10 @@ impl Screen {
         if let Some(pressed) = self.answering.take() {
             let text = Some(text).filter(|text| !text.trim().is_empty());
             return vec![Action::Send(Input::Answer { pressed, text })];
+        }
+        if let Some(pressed) = self.chosen_by(&text).cloned() {
+            self.chosen = None;
+            return self.answer_chosen(pressed);
         }
         let mut actions = Vec::new();
         match Typed::parse(&text) {

@@ -158,42 +158,72 @@ fn escape_and_ctrl_c_stop_a_turn_and_take_back_what_is_typed() {
 }
 
 #[test]
-fn a_key_answers_once_and_only_at_an_empty_line() {
+fn a_line_of_one_key_answers_once_and_a_longer_one_is_a_message() {
     let mut stage = Stage::new(80, 24);
     let id = RequestId::new("1a2b3c4d").unwrap();
     let key = |key, text| OfferedKey { key, text };
-    let offered = Some(Offered {
-        id: id.clone(),
-        keys: vec![key('y', None), key('n', Some("why not >> "))],
-    });
-    assert_eq!(stage.types("y"), [], "nothing waits");
-    stage.press(KeyCode::Backspace, KeyModifiers::NONE);
-    stage.show(&[Output::Offer(&offered)]);
-    assert_eq!(stage.types("why"), [], "a line is being typed");
-    stage.press(KeyCode::Char('u'), KeyModifiers::CONTROL);
+    let keys = vec![key('y', None), key('n', Some("why not >> "))];
+    let offer = |id: &RequestId| {
+        let (id, keys) = (id.clone(), keys.clone());
+        Some(Offered { id, keys })
+    };
+    let clear = |stage: &mut Stage| stage.press(KeyCode::Char('u'), KeyModifiers::CONTROL);
+    stage.types("y");
+    stage.show(&[Output::Offer(&offer(&id))]);
+    assert!(is_message(&stage.types("\r")), "nothing was shown then");
+    assert!(is_message(&stage.types("you could wait\r")));
+    stage.types("y");
+    assert!(
+        stage
+            .bottom()
+            .iter()
+            .any(|line| line.contains("Enter answers request 1a2b3c4d"))
+    );
+    stage.types("es");
+    assert!(
+        !stage
+            .bottom()
+            .iter()
+            .any(|line| line.contains("Enter answers"))
+    );
+    clear(&mut stage);
     let answer = |key, text: Option<&str>| {
-        let pressed = Pressed {
-            id: id.clone(),
-            key,
-        };
+        let id = id.clone();
+        let pressed = Pressed { id, key };
         let text = text.map(str::to_owned);
         Action::Send(Input::Answer { pressed, text })
     };
-    assert_eq!(stage.types("y"), [answer(key('y', None), Some(""))]);
-    assert_eq!(stage.types("y"), [], "it was answered");
-    stage.press(KeyCode::Char('u'), KeyModifiers::CONTROL);
-    stage.show(&[Output::Offer(&offered)]);
-    assert_eq!(stage.types("n"), []);
+    assert_eq!(stage.types("y"), []);
+    assert_eq!(stage.types("\r"), [answer(key('y', None), Some(""))]);
+    assert!(is_message(&stage.types("y\r")), "it was answered");
+    stage.show(&[Output::Offer(&offer(&id))]);
+    assert_eq!(stage.types("n\r"), []);
     assert_eq!(
         stage.bottom().last().map(String::as_str),
         Some("why not >> ")
     );
     let no = key('n', Some("why not >> "));
     assert_eq!(stage.types("too slow\r"), [answer(no, Some("too slow"))]);
-    stage.show(&[Output::Offer(&offered)]);
-    stage.types("n");
+    stage.show(&[Output::Offer(&offer(&id))]);
+    stage.types("n\r");
     let taken_back = stage.press(KeyCode::Esc, KeyModifiers::NONE);
     assert_eq!(taken_back, [answer(no, None)]);
+    // Another request is shown before Enter: neither is answered.
+    stage.show(&[Output::Offer(&offer(&id))]);
+    stage.types("y");
+    let other = RequestId::new("5e6f7a8b").unwrap();
+    stage.show(&[Output::Offer(&offer(&other))]);
+    let told = stage.types("\r");
+    assert!(
+        matches!(&told[..], [Action::Print(lines)] if lines[0].contains("1a2b3c4d does not wait")),
+        "{told:?}"
+    );
+}
+
+/// Whether a line was sent to the lead.
+fn is_message(actions: &[Action]) -> bool {
+    let is_line = |action: &Action| matches!(action, Action::Send(Input::Line(_)));
+    actions.iter().any(is_line)
 }
 
 #[test]
