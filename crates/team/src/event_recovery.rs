@@ -36,6 +36,31 @@ pub fn recently_logged(team: &TeamDir) -> Result<BTreeSet<LoggedMail>, PathError
     Ok(logged)
 }
 
+/// [`pending_events`] by the event log, which is read backwards to the last message of these that it has.
+///
+/// Of a log that cannot be read it is not known what it has.
+pub fn pending_events_of(
+    team: &TeamDir,
+    owner: &Recipient,
+    delivered: &[MessageId],
+) -> Vec<EventKind> {
+    let mut logged = BTreeSet::new();
+    if !delivered.is_empty() {
+        let wanted: BTreeSet<&MessageId> = delivered.iter().collect();
+        let _ = team.read_events_backwards(None, RECENT, |line| {
+            if let EventLine::Known(event) = EventLine::decode(line)
+                && let EventKind::Deliver { id, to } = event.kind
+                && to == *owner
+                && wanted.contains(&id)
+            {
+                logged.insert(LoggedMail::Delivered(to, id));
+            }
+            logged.is_empty()
+        });
+    }
+    pending_events(owner, delivered, &logged)
+}
+
 /// The missing events of the messages that `owner` received last; `delivered` is oldest first.
 ///
 /// An incarnation logs in the order in which it receives, and starts with what the previous one did not
