@@ -93,21 +93,12 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
          with kills including the work that they threw away; beside it the same graph with members that \
          cost nothing",
     );
-    let sizes: &[u32] = plan.pick(&[1, 2, 4, 8, 16], &[1, 3]);
-    let tasks = |members| plan.pick(tasks_for(members), 9);
-    let mean = Duration::from_millis(plan.pick(1_000, 120));
-    let kills = Kills {
-        pause: mean * 2,
-        most: plan.pick(8, 2),
+    let sizes = match plan.members {
+        [] => plan.pick(&[1, 2, 4, 8, 16][..], &[1, 3]),
+        sizes => sizes,
     };
-    let mut runs = Vec::new();
-    for members in sizes {
-        for kills in [None, Some(kills)] {
-            let tasks = tasks(*members);
-            let shape = Shape { tasks, mean, kills };
-            runs.extend((0..plan.pick(SEEDS, 1)).map(|seed| Run::new(*members, seed, shape)));
-        }
-    }
+    let mean = Duration::from_millis(plan.pick(1_000, 120));
+    let runs = all_runs(plan, sizes, mean);
     let done: usize = runs.iter().map(|run| run.shape.tasks).sum();
     let mut finished = Vec::new();
     for together in batches(runs) {
@@ -135,13 +126,36 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     section.note(format!(
         "{} tasks and 12 for each member if that is more, of {:.1} s on average in three layers, each waiting for up \
          to three of the layer before; two model calls a task, synced as by default, all members on this machine",
-        tasks(1),
+        tasks_of(plan, 1),
         mean.as_secs_f64()
     ));
-    merges::rows(plan, &mut section)?;
-    contestants::rows(plan, &mut section)?;
+    if plan.members.is_empty() {
+        merges::rows(plan, &mut section)?;
+        contestants::rows(plan, &mut section)?;
+    }
     NOTES.into_iter().for_each(|note| section.note(note));
     Ok(section)
+}
+
+fn tasks_of(plan: &Plan<'_>, members: u32) -> usize {
+    plan.pick(tasks_for(members), 9)
+}
+
+/// Graphs for each size of a team, each with kills and without.
+fn all_runs(plan: &Plan<'_>, sizes: &[u32], mean: Duration) -> Vec<Run> {
+    let kills = Kills {
+        pause: mean * 2,
+        most: plan.pick(8, 2),
+    };
+    let mut runs = Vec::new();
+    for members in sizes {
+        for kills in [None, Some(kills)] {
+            let tasks = tasks_of(plan, *members);
+            let shape = Shape { tasks, mean, kills };
+            runs.extend((0..plan.pick(SEEDS, 1)).map(|seed| Run::new(*members, seed, shape)));
+        }
+    }
+    runs
 }
 
 /// What a team of this size costs in coordination, without kills.
