@@ -63,6 +63,9 @@ pub(crate) struct Args {
     /// Shorter runs: enough to see whether everything works, too few to trust the numbers.
     #[arg(long)]
     quick: bool,
+    /// Of `team` only the graphs of tasks, with so many members.
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=16))]
+    members: Vec<u32>,
     /// Writes all rows as JSON to this file too.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -134,7 +137,11 @@ impl Baseline {
     const ROUNDS: u64 = 15;
 
     pub(crate) fn start(dir: &Path) -> anyhow::Result<Self> {
-        let plan = Plan { dir, quick: false };
+        let plan = Plan {
+            dir,
+            quick: false,
+            members: &[],
+        };
         let kind = end::Kind::BareSynced;
         Ok(Self(latency::Pair::start(&plan, kind, None)?))
     }
@@ -152,6 +159,8 @@ impl Baseline {
 struct Plan<'a> {
     dir: &'a Path,
     quick: bool,
+    /// The only sizes of teams with graphs of tasks; the usual ones if there is none.
+    members: &'a [u32],
 }
 
 impl Plan<'_> {
@@ -184,13 +193,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let plan = Plan {
         dir: temporary.path(),
         quick: args.quick,
+        members: &args.members,
     };
     let mut names = if args.names.is_empty() {
         ALL.to_vec()
     } else {
         args.names.clone()
     };
-    if names.contains(&Name::Team) && !names.contains(&Name::Permission) {
+    let is_whole = args.members.is_empty();
+    if is_whole && names.contains(&Name::Team) && !names.contains(&Name::Permission) {
         // The latency of a person's answer is part of what coordination costs.
         names.push(Name::Permission);
     }

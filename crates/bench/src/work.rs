@@ -6,6 +6,7 @@
 mod agent;
 mod board;
 mod integrate;
+mod live;
 mod mail;
 mod op;
 mod orphan;
@@ -46,6 +47,8 @@ enum Work {
     Read(mail::Read),
     /// Holds a member's lock until it is killed, perhaps with a child that outlives it.
     Hold(mail::Hold),
+    /// Begins as a member, with its conversation, and waits to be killed.
+    Live(live::Live),
     /// Changes the roster again and again.
     Roster(board::Roster),
     /// Claims tasks until none is left.
@@ -94,6 +97,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Work::Write(work) => mail::write(args, work),
         Work::Read(work) => mail::read(args, work),
         Work::Hold(work) => mail::hold(args, work),
+        Work::Live(work) => live::run(args, work),
         Work::Roster(work) => board::roster(args, work),
         Work::Claim(work) => board::claim(args, work),
         Work::FinishTasks(work) => tasks::run(args, work),

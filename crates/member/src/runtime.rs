@@ -105,8 +105,8 @@ impl MemberRuntime {
             session,
         };
         inner.write_state();
-        let logged = team::recently_logged(team).unwrap_or_default();
-        inner.events(team::pending_events(&owner, &recovered.last_taken, &logged));
+        let unlogged = team::pending_events_of(team, &owner, &recovered.last_taken);
+        inner.events(unlogged);
         let runtime = Self {
             team: team.clone(),
             owner,

@@ -22,6 +22,7 @@ mod claim;
 mod cycle;
 mod edges;
 mod lease;
+mod order;
 mod show;
 mod status;
 
@@ -39,7 +40,6 @@ use change::released;
 use protocol::{
     Actor, Incarnation, Party, RequestId, Task, TaskHistory, TaskId, TaskStatus, Timestamp,
 };
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -91,11 +91,11 @@ impl Board {
         open_blockers(task, &self.dependencies(task))
     }
 
-    /// The tasks that can be claimed now by a member of the right role: highest priority first, then lowest
-    /// number.
+    /// The tasks that can be claimed now by a member of the right role: highest priority first, then the longest
+    /// chain of tasks behind it, then lowest number.
     pub fn ready(&self) -> Vec<&Task> {
         let mut ready: Vec<_> = self.tasks().filter(|task| self.is_ready(task)).collect();
-        ready.sort_by_key(|task| (Reverse(task.priority), task.id));
+        self.sort_by_urgency(&mut ready);
         ready
     }
 
@@ -114,10 +114,20 @@ impl Board {
                 && claim::role_matches(task, party, role)
                 && !has_released(task, party)
         };
-        self.tasks().filter(offered).min_by_key(|task| {
-            let (lost, reserved) = (lost_by_death(task, party), task.owner.0.is_some());
-            (!lost, !reserved, Reverse(task.priority), task.id)
-        })
+        let offered = self.tasks().filter(offered);
+        let mut first = (false, false);
+        let mut among = Vec::new();
+        for task in offered {
+            let own = (lost_by_death(task, party), task.owner.0.is_some());
+            if own > first {
+                first = own;
+                among.clear();
+            }
+            if own == first {
+                among.push(task);
+            }
+        }
+        self.most_urgent(among)
     }
 
     /// The pending tasks without an owner that need a role which is not one of `roles`.
@@ -138,8 +148,9 @@ impl Board {
 
     /// The tasks that became ready because `completed` was completed.
     pub fn unblocked_by(&self, completed: TaskId) -> Vec<&Task> {
-        let mut ready = self.ready();
-        ready.retain(|task| task.blocked_by.contains(&completed));
+        let waited = |task: &&Task| task.blocked_by.contains(&completed) && self.is_ready(task);
+        let mut ready: Vec<_> = self.tasks().filter(waited).collect();
+        self.sort_by_urgency(&mut ready);
         ready
     }
 

@@ -36,6 +36,31 @@ pub fn recently_logged(team: &TeamDir) -> Result<BTreeSet<LoggedMail>, PathError
     Ok(logged)
 }
 
+/// [`pending_events`] by the event log, which is read backwards to the last message of these that it has.
+///
+/// Of a log that cannot be read it is not known what it has.
+pub fn pending_events_of(
+    team: &TeamDir,
+    owner: &Recipient,
+    delivered: &[MessageId],
+) -> Vec<EventKind> {
+    let mut logged = BTreeSet::new();
+    if !delivered.is_empty() {
+        let wanted: BTreeSet<&MessageId> = delivered.iter().collect();
+        let _ = team.read_events_backwards(None, RECENT, |line| {
+            if let EventLine::Known(event) = EventLine::decode(line)
+                && let EventKind::Deliver { id, to } = event.kind
+                && to == *owner
+                && wanted.contains(&id)
+            {
+                logged.insert(LoggedMail::Delivered(to, id));
+            }
+            logged.is_empty()
+        });
+    }
+    pending_events(owner, delivered, &logged)
+}
+
 /// The missing events of the messages that `owner` received last; `delivered` is oldest first.
 ///
 /// An incarnation logs in the order in which it receives, and starts with what the previous one did not
@@ -62,6 +87,9 @@ pub fn pending_events(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
+    use teamdir::Options;
+    use test_support::TempTeam;
 
     fn ids(range: std::ops::Range<usize>) -> Vec<MessageId> {
         range
@@ -84,6 +112,43 @@ mod tests {
         // The beginning is outside the searched part of the log.
         assert_eq!(missing(&delivered, &ids(3..7)), 3);
         assert_eq!(missing(&[], &ids(0..4)), 0);
+    }
+
+    #[test]
+    fn the_log_is_read_back_to_the_last_delivery_that_it_has() {
+        let team = TempTeam::new(&["alice"], Options::default());
+        let team = team.team();
+        let delivered = ids(0..200);
+        let missing = |delivered: &[MessageId]| {
+            let missing = pending_events_of(team, &Recipient::Lead, delivered);
+            assert_eq!(
+                missing,
+                pending_events(
+                    &Recipient::Lead,
+                    delivered,
+                    &recently_logged(team).unwrap_or_default()
+                )
+            );
+            missing.len()
+        };
+        let log = |id: &MessageId, to: &str| {
+            let (id, to) = (id.clone(), to.parse().unwrap());
+            team.log_event(EventKind::Deliver { id, to }).unwrap();
+        };
+        assert_eq!(missing(&delivered), MOST_WITHOUT_EVIDENCE);
+        delivered.iter().take(150).for_each(|id| log(id, "lead"));
+        assert_eq!(missing(&delivered), 50);
+        // Those of others, and what was delivered before the journal begins, show nothing.
+        delivered.iter().for_each(|id| log(id, "alice"));
+        ids(500..900).iter().for_each(|id| log(id, "lead"));
+        let mut log = std::fs::File::options()
+            .append(true)
+            .open(team.layout().events())
+            .unwrap();
+        log.write_all(b"no event\n{\"kind\":\"deli").unwrap();
+        assert_eq!(missing(&delivered), 50);
+        assert_eq!(missing(delivered.get(..150).unwrap()), 0);
+        assert_eq!(missing(&[]), 0);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub use board::{
     release_all_of, remove_blocked_by, resume_claim, set_status, unfinished, update,
 };
 pub use drain::{DrainError, DrainedMail};
-pub use event_recovery::{LoggedMail, pending_events, recently_logged};
+pub use event_recovery::{LoggedMail, pending_events, pending_events_of, recently_logged};
 pub use limits::{LimitedSendError, reset_traffic};
 pub use mail::{broadcast, notice, send, send_event, send_message};
 pub use notes::{

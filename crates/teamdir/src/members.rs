@@ -15,6 +15,7 @@
 mod engine_file;
 mod exit_file;
 pub(crate) mod journal;
+mod journal_end;
 pub(crate) mod journal_lines;
 pub(crate) mod live_file;
 pub(crate) mod lock;

@@ -16,7 +16,7 @@ use super::teammates::{launch, start_all};
 use super::{Plan, end, progress, quantile};
 use agent::Estimator;
 use anyhow::{Context as _, ensure};
-use graph::Graph;
+use graph::{Graph, tasks_for};
 use model::Model;
 use protocol::{Priority, TaskId, TaskStatus};
 use rules::NewTask;
@@ -93,21 +93,13 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
          with kills including the work that they threw away; beside it the same graph with members that \
          cost nothing",
     );
-    let sizes: &[u32] = plan.pick(&[1, 2, 4, 8, 16], &[1, 3]);
-    let (tasks, mean) = plan.pick((48, 1_000), (9, 120));
-    let mean = Duration::from_millis(mean);
-    let kills = Kills {
-        pause: mean * 2,
-        most: plan.pick(8, 2),
+    let sizes = match plan.members {
+        [] => plan.pick(&[1, 2, 4, 8, 16][..], &[1, 3]),
+        sizes => sizes,
     };
-    let mut runs = Vec::new();
-    for members in sizes {
-        for kills in [None, Some(kills)] {
-            let shape = Shape { tasks, mean, kills };
-            runs.extend((0..plan.pick(SEEDS, 1)).map(|seed| Run::new(*members, seed, shape)));
-        }
-    }
-    let done = runs.len() * tasks;
+    let mean = Duration::from_millis(plan.pick(1_000, 120));
+    let runs = all_runs(plan, sizes, mean);
+    let done: usize = runs.iter().map(|run| run.shape.tasks).sum();
     let mut finished = Vec::new();
     for together in batches(runs) {
         finished.extend(all_at_once(plan, together)?);
@@ -132,14 +124,38 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     let row = Row::new(what, Value::Count(faults as f64));
     section.rows.push(row.bar("none", faults == 0));
     section.note(format!(
-        "{tasks} tasks of {:.1} s on average in three layers, each waiting for up to three of the layer before; \
-         two model calls a task, synced as by default, all members on this machine",
+        "{} tasks and 12 for each member if that is more, of {:.1} s on average in three layers, each waiting for up \
+         to three of the layer before; two model calls a task, synced as by default, all members on this machine",
+        tasks_of(plan, 1),
         mean.as_secs_f64()
     ));
-    merges::rows(plan, &mut section)?;
-    contestants::rows(plan, &mut section)?;
+    if plan.members.is_empty() {
+        merges::rows(plan, &mut section)?;
+        contestants::rows(plan, &mut section)?;
+    }
     NOTES.into_iter().for_each(|note| section.note(note));
     Ok(section)
+}
+
+fn tasks_of(plan: &Plan<'_>, members: u32) -> usize {
+    plan.pick(tasks_for(members), 9)
+}
+
+/// Graphs for each size of a team, each with kills and without.
+fn all_runs(plan: &Plan<'_>, sizes: &[u32], mean: Duration) -> Vec<Run> {
+    let kills = Kills {
+        pause: mean * 2,
+        most: plan.pick(8, 2),
+    };
+    let mut runs = Vec::new();
+    for members in sizes {
+        for kills in [None, Some(kills)] {
+            let tasks = tasks_of(plan, *members);
+            let shape = Shape { tasks, mean, kills };
+            runs.extend((0..plan.pick(SEEDS, 1)).map(|seed| Run::new(*members, seed, shape)));
+        }
+    }
+    runs
 }
 
 /// What a team of this size costs in coordination, without kills.
@@ -226,11 +242,15 @@ fn makespan(section: &mut Section, members: u32, with_kills: bool, of: &[&(Run, 
     };
     let what = format!("makespan, {}{kills}", people(members));
     let ratios: Vec<f64> = of.iter().map(|one| ratio(one)).collect();
+    let known = |(run, _): &(Run, Outcome)| run.graph.with_known_times(members).as_secs_f64();
     section.note(format!(
-        "{what}: {:.3}x to {:.3}x the bound over {} graphs",
+        "{what}: {:.3}x to {:.3}x the bound over {} graphs; members that cost nothing {:.3}x, and if they knew how \
+         long each task takes {:.3}x",
         quantile(&ratios, 0.0),
         quantile(&ratios, 1.0),
-        of.len()
+        of.len(),
+        median(&|one| free(one) / bound(one)),
+        median(&|one| known(one) / bound(one)),
     ));
     let row = Row::new(what, Value::Seconds(median(&ours)))
         .bare(Value::Seconds(median(&bound)), median(&ratio))

@@ -13,6 +13,7 @@ mod kills;
 mod members;
 mod power;
 mod shared_syncs;
+mod starts;
 mod support;
 mod tasks;
 mod waking;

@@ -1,6 +1,7 @@
 //! The rules of the board, one by one.
 
 mod edges;
+mod order;
 
 use super::*;
 use protocol::{AgentName, Owner, Priority};

@@ -1,6 +1,7 @@
 //! Invariants of the rules under random events.
 
 mod board;
+mod order;
 mod plan;
 mod request;
 mod restart;

@@ -6,6 +6,9 @@ use crate::team_dir::TeamDir;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+/// How much of the end is read first; each read after it is twice as long as the one before, up to a limit.
+const FIRST_LOOK: u64 = 8 << 10;
+
 /// A place in the event log. It stays valid when the log is set aside: the present file has the number that it
 /// will get then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +31,7 @@ impl TeamDir {
         let numbers = parts(&self.layout)?;
         let present = numbers.last().map_or(1, |last| last + 1);
         let mut left = max_bytes;
+        let mut look = FIRST_LOOK;
         let files = numbers.into_iter().chain([present]).rev();
         let files = files.filter(|part| from.is_none_or(|from| *part <= from.part));
         for part in files {
@@ -45,6 +49,7 @@ impl TeamDir {
                 part: open,
                 before: wanted.map_or(size, |from| from.before.min(size)),
                 rest: Vec::new(),
+                look,
             };
             // The end of the file may be a line that is being written.
             let mut is_last = wanted.is_none();
@@ -55,6 +60,7 @@ impl TeamDir {
                     return Ok(Some(EventPosition { part, before }));
                 }
             }
+            look = lines.look;
         }
         Ok(None)
     }
@@ -67,6 +73,8 @@ struct Backwards {
     before: u64,
     /// The end of a line whose beginning is before.
     rest: Vec<u8>,
+    /// How much is read next.
+    look: u64,
 }
 
 impl Backwards {
@@ -78,7 +86,8 @@ impl Backwards {
         visit: &mut impl FnMut(&[u8]) -> bool,
     ) -> Result<bool, PathError> {
         let unread = self.before - self.rest.len() as u64;
-        let length = unread.min(CHUNK as u64);
+        let length = unread.min(self.look);
+        self.look = (2 * self.look).min(CHUNK as u64);
         let start = unread - length;
         let mut bytes = vec![0; usize::try_from(length).unwrap_or(CHUNK)];
         let read = self.part.file.read_exact_at(&mut bytes, start);

@@ -7,25 +7,21 @@ use crate::Durability;
 use crate::error::{Context, PathError};
 use crate::files::{self, atomic, sync_dir};
 use crate::mail::state::MailState;
+use crate::members::journal_end::recover;
 use crate::members::journal_lines::JournalLines;
 use crate::members::lock::MemberGuard;
 use crate::team_dir::TeamDir;
-use protocol::{JournalLine, JournalRecord, JsonLine, OpenRecord, Plain};
+use protocol::{JournalRecord, JsonLine, OpenRecord, Plain};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// How far the journal grows at least before the state of the mail is written into it again. A
-/// restart reads about this much, however long the journal is.
-const CHECKPOINT_EVERY: u64 = 256 << 10;
+/// restart searches about this much for it, however long the journal is.
+const CHECKPOINT_EVERY: u64 = 64 << 10;
 /// How many times its own size the journal grows before the next checkpoint, so that checkpoints
 /// stay a small part of it.
 const CHECKPOINT_SHARE: u64 = 8;
-/// How much of the end is read first to find the last checkpoint.
-const FIRST_LOOK: u64 = 512 << 10;
-/// How every line that holds a checkpoint begins.
-const CHECKPOINT: &[u8] = br#"{"kind":"checkpoint""#;
 
 /// The journal of the member this process is.
 #[derive(Debug)]
@@ -52,14 +48,6 @@ pub enum CutError {
     /// It was cut; a power cut may undo that until the next record is committed.
     #[error(transparent)]
     NotSynced(PathError),
-}
-
-/// What the end of a journal says about the member's mail.
-pub(crate) struct Recovered {
-    pub(crate) state: MailState,
-    pub(crate) end: u64,
-    /// Where the last checkpoint begins, and where it ends.
-    checkpoint: (u64, u64),
 }
 
 impl Journal {
@@ -257,101 +245,8 @@ impl TeamDir {
     }
 }
 
-/// Reads the journal backwards to its last checkpoint, and applies what follows it.
-fn recover(file: &File) -> io::Result<Recovered> {
-    let end = committed_end(file)?;
-    let mut look = FIRST_LOOK;
-    loop {
-        let from = end.saturating_sub(look);
-        let tail = read_range(file, from, end)?;
-        let start = last_checkpoint(&tail, from == 0);
-        if let Some(start) = start.or((from == 0).then_some(0)) {
-            let mut state = MailState::default();
-            let records = tail.get(start..).unwrap_or_default();
-            let mut rest = records;
-            while !rest.is_empty() {
-                let end = rest.iter().position(|byte| *byte == b'\n');
-                let (line, after) = rest.split_at(end.map_or(rest.len(), |at| at + 1));
-                if !goes_on(after)
-                    && let JournalLine::Known(record) = JournalLine::decode(line)
-                {
-                    state.apply(&record);
-                }
-                rest = after;
-            }
-            let first = records.iter().position(|byte| *byte == b'\n');
-            let start = from + start as u64;
-            let checkpoint = (start, start + first.map_or(0, |at| at as u64));
-            return Ok(Recovered {
-                state,
-                end,
-                checkpoint,
-            });
-        }
-        look *= 4;
-    }
-}
-
 fn next_checkpoint((start, end): (u64, u64)) -> u64 {
     start + CHECKPOINT_EVERY.max(CHECKPOINT_SHARE * (end - start))
-}
-
-/// Where the last line that holds a checkpoint begins. Only whole lines count: the first line of
-/// a read from the middle of the file may be a part of one.
-fn last_checkpoint(tail: &[u8], from_start: bool) -> Option<usize> {
-    let mut line_end = tail.len();
-    while line_end > 0 {
-        let before = tail.get(..line_end - 1).unwrap_or_default();
-        let line_start = before
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map(|at| at + 1);
-        let (start, whole) = match line_start {
-            Some(start) => (start, true),
-            None => (0, from_start),
-        };
-        let line = tail.get(start..line_end)?;
-        // One that was torn, and closed with a newline, is none.
-        let is_checkpoint = || {
-            let record = JournalLine::decode(line);
-            matches!(record, JournalLine::Known(JournalRecord::Checkpoint(_)))
-        };
-        let after = tail.get(line_end..).unwrap_or_default();
-        if whole && line.starts_with(CHECKPOINT) && !goes_on(after) && is_checkpoint() {
-            return Some(start);
-        }
-        line_end = start;
-    }
-    None
-}
-
-/// Whether the lines that follow begin inside a JSON text: then the line before them is a nested object
-/// of a record that an older program wrote over several lines, and no record. Reading such a journal from
-/// its start joins the lines; here it would have to be read from far back.
-fn goes_on(after: &[u8]) -> bool {
-    let next = after.trim_ascii_start().first();
-    next.is_some_and(|byte| matches!(byte, b'}' | b']' | b','))
-}
-
-/// The end of the last whole line.
-fn committed_end(file: &File) -> io::Result<u64> {
-    let mut end = file.metadata()?.len();
-    while end > 0 {
-        let from = end.saturating_sub(1 << 16);
-        let chunk = read_range(file, from, end)?;
-        if let Some(at) = chunk.iter().rposition(|byte| *byte == b'\n') {
-            return Ok(from + at as u64 + 1);
-        }
-        end = from;
-    }
-    Ok(0)
-}
-
-fn read_range(file: &File, from: u64, end: u64) -> io::Result<Vec<u8>> {
-    let length = usize::try_from(end - from).map_err(io::Error::other)?;
-    let mut bytes = vec![0; length];
-    file.read_exact_at(&mut bytes, from)?;
-    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -363,68 +258,5 @@ impl Journal {
             false => files::open_to_append(&self.path),
         };
         self.file = opened.unwrap().file;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use protocol::{Incarnation, MailRecord, SegmentPosition};
-
-    fn line(record: &JournalRecord) -> String {
-        String::from_utf8(JsonLine::encode(record).unwrap().to_vec()).unwrap()
-    }
-
-    fn checkpoint(sealed: u64) -> String {
-        let state = MailState {
-            sealed,
-            ..MailState::default()
-        };
-        line(&JournalRecord::Checkpoint(state.to_checkpoint()))
-    }
-
-    fn mail(segment: u64) -> String {
-        line(&JournalRecord::Mail(MailRecord {
-            incarnation: Incarnation(1),
-            time: crate::clock::now(),
-            position: SegmentPosition {
-                segment,
-                end: 0,
-                inode: 0,
-                born: 0,
-                check: 0,
-            },
-            mail: Vec::new(),
-            bad: Vec::new(),
-            notes: Vec::new(),
-        }))
-    }
-
-    /// The highest sealed segment, and the segments with a position.
-    fn recover_text(text: &str) -> (u64, Vec<u64>) {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-        let recovered = recover(&file).unwrap();
-        assert_eq!(recovered.end, text.len() as u64);
-        let positions = recovered.state.positions.keys().copied();
-        (recovered.state.sealed, positions.collect())
-    }
-
-    #[test]
-    fn parts_of_a_split_record_do_not_change_the_state_of_the_mail() {
-        let long = "x".repeat(usize::try_from(FIRST_LOOK).unwrap());
-        let long = format!("{{\"kind\":\"dance\",\"pad\":\"{long}\"}}\n");
-        for nested in [mail(9), checkpoint(9)] {
-            let split = format!("{{\"kind\":\"dance\",\"input\":\n{nested}}}\n");
-            for between in ["", &long] {
-                let start = [&checkpoint(1), &mail(2), between, &split].concat();
-                assert_eq!(recover_text(&start), (1, vec![2]));
-                let text = [&start, &mail(3), between].concat();
-                assert_eq!(recover_text(&text), (1, vec![2, 3]));
-                // A checkpoint right behind the split record counts.
-                let text = [&start, &checkpoint(4), between, &mail(5)].concat();
-                assert_eq!(recover_text(&text), (4, vec![5]));
-            }
-        }
     }
 }
