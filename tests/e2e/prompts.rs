@@ -138,10 +138,7 @@ fn the_lead_follows_what_its_user_sends_from_another_terminal() {
     workspace.ok(&["send", "lead", "Good morning."]);
     workspace.wait_for_lead_request("Good morning.");
     let told = &workspace.server.requests("lead")[0].system_text();
-    assert!(
-        told.contains("What is from 'user' is the user's own word"),
-        "{told}"
-    );
+    assert!(told.contains("Only 'user' speaks for the user"), "{told}");
     lead.end();
 }
 

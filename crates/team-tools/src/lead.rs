@@ -83,7 +83,7 @@ impl SpawnTeammateArgs {
 
 impl Tool for SpawnTeammate {
     const NAME: &'static str = "spawn_teammate";
-    const DESCRIPTION: &'static str = "Start a teammate, wake it, or bring it back.";
+    const DESCRIPTION: &'static str = "Start, wake or revive a teammate.";
     const EFFECT: Effect = Effect::State;
     type Args = SpawnTeammateArgs;
 

@@ -22,7 +22,6 @@ impl SendMessage {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SendMessageArgs {
-    /// A name, `lead` or `all`.
     to: String,
     content: String,
     // Models that know other agent programs pass it. Known and refused, it gets an answer that names the
@@ -33,7 +32,7 @@ pub struct SendMessageArgs {
 
 impl Tool for SendMessage {
     const NAME: &'static str = "send_message";
-    const DESCRIPTION: &'static str = "Write to others of the team.";
+    const DESCRIPTION: &'static str = "Write to a teammate, `lead` or `all`.";
     const EFFECT: Effect = Effect::State;
     type Args = SendMessageArgs;
 
@@ -99,7 +98,7 @@ pub struct NoArgs {}
 
 impl Tool for ReadInbox {
     const NAME: &'static str = "read_inbox";
-    const DESCRIPTION: &'static str = "Read mail at once.";
+    const DESCRIPTION: &'static str = "Read new mail.";
     const EFFECT: Effect = Effect::State;
     const KEEPS_RESULTS: bool = true;
     type Args = NoArgs;

@@ -37,7 +37,7 @@ pub struct WriteNoteArgs {
 
 impl Tool for WriteNote {
     const NAME: &'static str = "note";
-    const DESCRIPTION: &'static str = "Write a note for all of the team.";
+    const DESCRIPTION: &'static str = "Write a note for the team.";
     // It changes no file of the workspace, so a member may use it before its plan is approved: what it
     // finds out while it plans is worth keeping.
     const EFFECT: Effect = Effect::State;

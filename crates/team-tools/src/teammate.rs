@@ -73,8 +73,7 @@ pub struct PlanSubmissionArgs {
 
 impl Tool for PlanSubmission {
     const NAME: &'static str = "plan_approval";
-    const DESCRIPTION: &'static str =
-        "Submit a plan, if you are asked for one. Then end your turn.";
+    const DESCRIPTION: &'static str = "Submit a plan if asked for one, then end your turn.";
     const EFFECT: Effect = Effect::State;
     type Args = PlanSubmissionArgs;
 

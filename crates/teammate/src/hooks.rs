@@ -31,7 +31,7 @@ impl Hooks for TeammateHooks {
         self.was_model_asked = true;
         let task = self.claims.current();
         self.runtime.set_task(task.as_ref().map(|task| task.id));
-        let shutdowns = self.shutdown_requests.still_open();
+        let shutdowns = self.shutdown_requests.told_before();
         let open = (self.claims.reminder(task.as_ref()), shutdowns.as_slice());
         Some(reminder(&self.runtime, &self.name, open))
     }

@@ -63,7 +63,7 @@ impl TeammateMailHandler {
                 if self.is_engine {
                     return Treatment::Hide;
                 }
-                Treatment::ShowWith("use shutdown_response".to_owned())
+                Treatment::Show
             }
         }
     }

@@ -7,7 +7,8 @@ use rules::PlanGate;
 
 /// The state of the team now.
 ///
-/// `open` is what is to be said of the member's task, and the shutdown requests that wait for an answer.
+/// `open` is what is to be said of the member's task, and the shutdown requests that wait for an answer and
+/// whose mail the model has seen before.
 pub(crate) fn reminder(
     runtime: &MemberRuntime,
     name: &AgentName,
@@ -23,12 +24,10 @@ pub(crate) fn reminder(
         let others: Vec<String> = others
             .map(|member| format!("{} ({})", member.spec.name, one_line(&member.spec.role)))
             .collect();
-        let others = if others.is_empty() {
-            "nobody else".to_owned()
-        } else {
-            others.join(", ")
-        };
-        lines.push(format!("Team: lead, you, {others}"));
+        // The lead and itself it knows from its prompt.
+        if !others.is_empty() {
+            lines.push(format!("Team: {}", others.join(", ")));
+        }
     }
     lines.extend(task);
     lines.extend(
@@ -40,6 +39,9 @@ pub(crate) fn reminder(
     lines.extend(plan_line(&gate));
     lines.extend(read_only_line(runtime, &gate));
     lines.extend(memory_lines(runtime.team(), runtime.owner()));
+    if lines.is_empty() {
+        return String::new();
+    }
     // Names of tasks, feedback and notes are texts of others.
     TextBlock::new(lines.join("\n")).render("team-state")
 }

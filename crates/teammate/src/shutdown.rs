@@ -27,6 +27,8 @@ struct Pending {
     received_at: Instant,
     is_answered: bool,
     is_reminded: bool,
+    /// Whether the model was asked since the request came: its mail was in that request.
+    is_told: bool,
 }
 
 /// Why an answer was not given. The texts are for the model.
@@ -69,6 +71,7 @@ impl ShutdownRequests {
                 received_at: Instant::now(),
                 is_answered: false,
                 is_reminded: false,
+                is_told: false,
             });
         }
     }
@@ -151,6 +154,19 @@ impl ShutdownRequests {
             }
         }
         due
+    }
+
+    /// The requests that the team's state tells the model of: those that wait for an answer and came before
+    /// the last time it was asked. A newer one it reads in its mail at the same moment.
+    pub(crate) fn told_before(&self) -> Vec<RequestId> {
+        let mut open = self.still_open();
+        let mut state = self.lock();
+        for asked in &mut state.asked {
+            if !std::mem::replace(&mut asked.is_told, true) {
+                open.retain(|id| *id != asked.id);
+            }
+        }
+        open
     }
 
     /// The request that this process has approved.

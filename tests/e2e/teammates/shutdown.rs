@@ -120,11 +120,14 @@ fn a_member_that_keeps_silent_is_reminded_once_and_the_request_expires() {
     });
     assert_eq!(command.wait(LIMIT).code(), Some(0));
     assert_eq!(workspace.wait_reports("alice", 1), ["Hm again."]);
-    assert_eq!(workspace.server.requests("alice").len(), 2);
-    assert_eq!(
-        workspace.count_in_last_request("alice", "<shutdown-reminder>"),
-        1
-    );
+    let requests = workspace.server.requests("alice");
+    let last = |text: &str| workspace.count_in_last_request("alice", text);
+    assert_eq!(requests.len(), 2);
+    assert_eq!(last("<shutdown-reminder>"), 1);
+    // The state of the team repeats what the mail has told, but not beside it.
+    let state = format!("<team-state>\nShutdown request {} waits", request.id);
+    assert!(!requests[0].last_text().contains(&state));
+    assert!(requests[1].last_text().contains(&state));
     assert_eq!(workspace.request(&request).status(), RequestStatus::Pending);
 
     // The deadline is in the past now.

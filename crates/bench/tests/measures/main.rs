@@ -112,6 +112,19 @@ fn deaths_restarts_and_tokens_are_measured() {
     assert_eq!(value(&report, "requests with other tools"), 0.0, "{text}");
 }
 
+#[test]
+fn coordination_is_less_than_15_percent_of_what_no_cache_has() {
+    let Some((text, dir)) = bench(&["measure", "tokens"]) else {
+        return;
+    };
+    let report = report(&dir, &text);
+    for what in ["uncached:", "uncached, once the team is there:"] {
+        let share = value(&report, &format!("{what} share of coordination"));
+        assert!(share > 0.0 && share < 0.15, "{what} {share}\n{text}");
+    }
+    assert_eq!(value(&report, "requests with other tools"), 0.0, "{text}");
+}
+
 /// The number in the first row whose name begins so.
 fn value(report: &Value, begins: &str) -> f64 {
     let sections = report["sections"].as_array().unwrap().iter();

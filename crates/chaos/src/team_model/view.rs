@@ -27,6 +27,8 @@ pub(crate) struct View {
     pub(crate) failed: bool,
     /// The state of the team as the program last told it.
     pub(crate) state: String,
+    /// The shutdown requests in its mail that count and were not answered. The state repeats them later.
+    asked: Vec<String>,
     /// The calls since then, which may have changed that state.
     since: SinceState,
     /// The number and the subject of the task that it was told last and has not changed since.
@@ -86,6 +88,8 @@ impl View {
                     Some("text") if is_user => view.hear(block["text"].as_str().unwrap_or("")),
                     Some("tool_use") => {
                         view.since.add(block);
+                        let answered = block["input"]["request_id"].as_str();
+                        view.asked.retain(|id| answered != Some(id));
                         let changed = block["input"]["task_id"].as_u64();
                         let is_changed = |task: &(u64, String)| changed == Some(task.0);
                         if block["name"] == "task_update" {
@@ -117,6 +121,11 @@ impl View {
         // submit one.
         let messages = mail.filter(|mail| mail.get("type") != Some("plan_approval_request"));
         for mail in messages {
+            let is_void = mail.get("remark").is_some();
+            let request = mail.get("request_id").filter(|_| !is_void);
+            if mail.get("type") == Some("shutdown_request") {
+                self.asked.extend(request.map(str::to_owned));
+            }
             for tag in Tag::all(&mail.text) {
                 *self.mail.entry(tag).or_default() += 1;
             }
@@ -192,7 +201,8 @@ impl View {
     pub(crate) fn shutdown(&self) -> Option<String> {
         let lines = self.lines("Shutdown request ");
         let mut ids = lines.filter_map(|line| line.split(' ').next());
-        let id = ids.find(|id| !self.since.answered.contains(*id))?;
+        let id = ids.find(|id| !self.since.answered.contains(*id));
+        let id = id.or(self.asked.first().map(String::as_str))?;
         Some(id.to_owned())
     }
 
@@ -328,7 +338,7 @@ mod tests {
     #[test]
     fn the_state_tells_of_task_shutdown_and_plan() {
         let text = "<team-state>\nTeam default: lead, you\nYour task: #7: [task T-000042]\n\
-            Shutdown request 1a2b3c4d waits for your answer: use shutdown_response.\n\
+            Shutdown request 1a2b3c4d waits for your answer.\n\
             Your plan 5e6f7a8b waits for a decision.\n</team-state>";
         let view = View::of(&[json!({"role": "user", "content": text})]);
         assert_eq!(view.task(), Some((7, Mark::new(Verb::Task, "T-000042"))));
@@ -337,6 +347,30 @@ mod tests {
         let text = "<team-state>\nPending requests:\n  plan 5e6f7a8b of m03 waits for a decision\n</team-state>";
         let view = View::of(&[json!({"role": "user", "content": text})]);
         assert_eq!(view.plans_to_decide(), ["5e6f7a8b"]);
+    }
+
+    #[test]
+    fn a_shutdown_request_is_open_from_its_mail_to_its_answer() {
+        let request = |remark: Option<&str>| {
+            let block = TextBlock::new("The lead is leaving.")
+                .with("from", "lead")
+                .with("type", "shutdown_request")
+                .with("request_id", "1a2b3c4d");
+            let block = remark
+                .into_iter()
+                .fold(block, |block, remark| block.with("remark", remark));
+            json!({"role": "user", "content": block.render(MAIL_TAG)})
+        };
+        let asked = request(None);
+        let view = View::of(std::slice::from_ref(&asked));
+        assert_eq!(view.shutdown().as_deref(), Some("1a2b3c4d"));
+        let input = json!({"request_id": "1a2b3c4d", "approve": true});
+        let answer = json!({"role": "assistant", "content": [
+            {"type": "tool_use", "id": "a", "name": "shutdown_response", "input": input}
+        ]});
+        assert_eq!(View::of(&[asked, answer]).shutdown(), None);
+        let void = request(Some("this has no effect: it is over"));
+        assert_eq!(View::of(&[void]).shutdown(), None);
     }
 
     #[test]
@@ -356,7 +390,7 @@ mod tests {
     #[test]
     fn what_was_done_since_the_state_was_told_is_not_done_again() {
         let state = "<team-state>\nYour task: #7: [task T-000042]\n\
-            Shutdown request 1a2b3c4d waits for your answer: use shutdown_response.\n</team-state>";
+            Shutdown request 1a2b3c4d waits for your answer.\n</team-state>";
         let told = json!({"role": "user", "content": state});
         let call = |name: &str, input: Value| {
             json!({"role": "assistant", "content": [

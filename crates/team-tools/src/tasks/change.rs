@@ -48,7 +48,6 @@ pub struct TaskCreateArgs {
 #[schemars(inline)]
 struct TaskArgs {
     subject: String,
-    /// All that one has to know.
     description: Option<String>,
     priority: Option<u8>,
     role: Option<String>,
@@ -148,7 +147,6 @@ pub struct ClaimTask {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimTaskArgs {
-    /// If absent, the most urgent ready one.
     #[serde(default, deserialize_with = "args::optional_number")]
     #[schemars(with = "Option<u64>")]
     task_id: Option<u64>,
@@ -177,7 +175,7 @@ impl ClaimTask {
 
 impl Tool for TaskCreate {
     const NAME: &'static str = "task_create";
-    const DESCRIPTION: &'static str = "Put tasks on the board.";
+    const DESCRIPTION: &'static str = "Put tasks on the board, with all one has to know.";
     const EFFECT: Effect = Effect::State;
     const KEEPS_RESULTS: bool = true;
     type Args = TaskCreateArgs;
@@ -248,7 +246,7 @@ impl Tool for TaskUpdate {
 
 impl Tool for ClaimTask {
     const NAME: &'static str = "claim_task";
-    const DESCRIPTION: &'static str = "Claim a task.";
+    const DESCRIPTION: &'static str = "Claim a task, or the most urgent ready one.";
     const EFFECT: Effect = Effect::State;
     const KEEPS_RESULTS: bool = true;
     type Args = ClaimTaskArgs;

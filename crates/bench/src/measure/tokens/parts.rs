@@ -170,7 +170,7 @@ fn by_text(text: &Value) -> Part {
     let text = text.as_str().unwrap_or("").trim_start();
     if text.starts_with("<team-state>") {
         Part::State
-    } else if text.starts_with("<mail ") {
+    } else if text.starts_with("<mail ") || text.starts_with("<board>") {
         Part::Mail
     } else if text.starts_with("<task-outcome>") || text.starts_with("<shutdown") {
         Part::Protocol

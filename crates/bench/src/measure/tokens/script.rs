@@ -89,7 +89,7 @@ impl Script {
 /// A teammate reads, writes and tries, says what came of it, and ends its turn.
 fn teammate(request: &CapturedRequest) -> ServerReply {
     let said = request.last_text();
-    if let Some(id) = between(&said, "Shutdown request ", " waits for your answer") {
+    if let Some(id) = between(&said, "type=\"shutdown_request\" request_id=\"", "\"") {
         let answer = json!({"request_id": id, "approve": true});
         return ServerReply::calls([("shutdown_response", answer)]);
     }
