@@ -118,10 +118,25 @@ impl Options {
         options
     }
 
+    /// Leaves the time of the last access as it is when the file is read, if the file is the user's own:
+    /// others may not. A file that is written all the time would otherwise get a new one with each read, which
+    /// is one more change of its inode.
+    #[must_use]
+    pub fn keep_access_time(mut self) -> Self {
+        self.flags |= OFlag::O_NOATIME;
+        self
+    }
+
     /// Opens the file.
     pub fn open(self, path: &Path) -> Result<Opened, OpenError> {
         let fail = |cause| OpenError::new(path, cause);
-        let descriptor = resolve::open(None, path, self.flags, self.mode, self.links);
+        let resolve = |flags| resolve::open(None, path, flags, self.mode, self.links);
+        let descriptor = match resolve(self.flags) {
+            Err(Errno::EPERM) if self.flags.contains(OFlag::O_NOATIME) => {
+                resolve(self.flags - OFlag::O_NOATIME)
+            }
+            opened => opened,
+        };
         let descriptor = descriptor.map_err(|error| fail(explain(path, error, self.links)))?;
         let file = File::from(descriptor);
         let metadata = file.metadata().map_err(|error| fail(error.into()))?;

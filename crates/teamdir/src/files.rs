@@ -24,11 +24,12 @@ pub(crate) const WHOLE_LIMIT: u64 = 16 << 20;
 // on the way to it, only a regular file is opened, and opening never waits.
 
 pub(crate) fn open_to_read(path: &Path) -> io::Result<Opened> {
-    Ok(Options::read(Links::Refuse).open(path)?)
+    Ok(Options::read(Links::Refuse).keep_access_time().open(path)?)
 }
 
 pub(crate) fn open_to_append(path: &Path) -> io::Result<Opened> {
-    one_name(Options::append(Links::Refuse).open(path)?)
+    let options = Options::append(Links::Refuse).keep_access_time();
+    one_name(options.open(path)?)
 }
 
 pub(crate) fn open_or_create_to_append(path: &Path) -> io::Result<Opened> {
@@ -36,7 +37,8 @@ pub(crate) fn open_or_create_to_append(path: &Path) -> io::Result<Opened> {
 }
 
 pub(crate) fn open_or_create_to_write(path: &Path) -> io::Result<Opened> {
-    one_name(Options::write(Links::Refuse).create().open(path)?)
+    let options = Options::write(Links::Refuse).keep_access_time();
+    one_name(options.create().open(path)?)
 }
 
 pub(crate) fn create_new(path: &Path) -> io::Result<Opened> {

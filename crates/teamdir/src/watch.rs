@@ -39,6 +39,11 @@ pub const MAX_SLEEP: Duration = Duration::from_secs(60);
 /// How often files are polled where there are no notifications.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
+/// How many changes that the owner has not looked at show that it is busy, or that many are to come.
+const UNNOTICED: u64 = 3;
+/// How long the thread that receives notifications rests then.
+const REST: Duration = Duration::from_millis(1);
+
 /// Watches a set of files and folders.
 #[derive(Debug)]
 pub struct Watcher {
@@ -328,8 +333,14 @@ fn notify_backend(changes: &Changes) -> Result<Backend, PollReason> {
     let watched = Watched::default();
     let (shared, raised) = (watched.clone(), changes.clone());
     let handler = move |event: notify::Result<notify::Event>| {
-        if event.map_or(true, |event| shared.is_concerned(&event)) {
-            raised.raise();
+        let is_write = event.as_ref().is_ok_and(is_write);
+        if !event.map_or(true, |event| shared.is_concerned(&event)) {
+            return;
+        }
+        if raised.raise() >= UNNOTICED && is_write {
+            // The owner has been told already. While this thread rests the kernel keeps all further writes
+            // to a file as one event; to wake it for each would cost the writers more than their writes.
+            std::thread::sleep(REST);
         }
     };
     let config = Config::default().with_event_kinds(EventKindMask::CORE);
@@ -337,6 +348,10 @@ fn notify_backend(changes: &Changes) -> Result<Backend, PollReason> {
         Ok(watcher) => Ok(Backend::Notify { watcher, watched }),
         Err(error) => Err(refusal(&error).unwrap_or(PollReason::Refused(error.to_string()))),
     }
+}
+
+fn is_write(event: &notify::Event) -> bool {
+    matches!(event.kind, EventKind::Modify(ModifyKind::Data(_)))
 }
 
 /// Nothing that is done under these locks leaves a half-done state.

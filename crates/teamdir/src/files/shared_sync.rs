@@ -60,7 +60,7 @@ impl SyncedFile {
 
 /// What the mark says.
 #[derive(Debug, Clone, Copy, Default)]
-struct Mark {
+pub(crate) struct Mark {
     /// Changes whenever a leader is done, and when one begins that expects followers.
     word: u32,
     /// Whether the last leader has woken somebody.
@@ -74,6 +74,7 @@ impl Mark {
         self.word & LED != 0
     }
 
+    /// How much of a file is synced; `None` if the mark does not name the file.
     fn synced_of(&self, file: SyncedFile) -> Option<u64> {
         let found = self.synced.filter(|(known, _)| *known == file);
         found.map(|(_, size)| size)
@@ -124,16 +125,36 @@ pub(crate) struct Appended<'a> {
     /// Where the line begins and ends.
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// What [`SharedSync::synced_of`] returned before the line was written.
-    pub(crate) before: Option<u64>,
+    /// What [`SharedSync::read`] returned before the line was written.
+    pub(crate) before: Mark,
     /// The folder of the file, unless its name is known to last.
     pub(crate) folder: Option<&'a Path>,
+    /// The path under which the file was opened.
+    pub(crate) path: &'a Path,
+}
+
+/// Whether a file still had its name after a line was written into it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Name {
+    Kept,
+    /// It was not looked at, or is another file's.
+    Unknown,
 }
 
 impl Appended<'_> {
+    /// Looks at what the path names now.
+    pub(crate) fn name(&self) -> Name {
+        let found = std::fs::symlink_metadata(self.path);
+        match found.is_ok_and(|found| SyncedFile::of(&found) == self.id) {
+            true => Name::Kept,
+            false => Name::Unknown,
+        }
+    }
+
     /// Whether the mark can prove anything. One that spoke of these bytes before they were written cannot.
     fn can_follow(&self) -> bool {
-        self.before.is_none_or(|before| before <= self.start)
+        let before = self.before.synced_of(self.id);
+        before.is_none_or(|before| before <= self.start)
     }
 
     /// Whether the mark proves that the line is synced.
@@ -178,11 +199,6 @@ impl SharedSync {
         })
     }
 
-    /// How much of a file the mark says is synced; `None` if it does not name the file.
-    pub(crate) fn synced_of(&self, file: SyncedFile) -> Option<u64> {
-        self.read().synced_of(file)
-    }
-
     /// Writes into the mark that a file is empty and that its name lasts, unless somebody syncs just now.
     pub(crate) fn begin(&self, file: SyncedFile) {
         if let Some(_lead) = self.try_lead() {
@@ -191,13 +207,15 @@ impl SharedSync {
     }
 
     /// Returns when the line will survive a power cut.
-    pub(crate) fn sync(&self, line: &Appended<'_>) -> io::Result<()> {
+    pub(crate) fn sync(&self, line: &Appended<'_>) -> io::Result<Name> {
         let began = Instant::now();
         let mut waited_at = None;
+        // What was read before the write says whether it is worth a try to lead. A wait at its word ends at
+        // once if the word has changed since.
+        let mut mark = line.before;
         loop {
-            let mark = self.read();
             if line.is_synced(&mark) {
-                return check_writeback(line.file);
+                return follow(line);
             }
             let is_stopped = self.stopped_at.get() == Some(mark.word);
             // While somebody leads nobody else gets the lock. After a wait in vain it is tried all the same:
@@ -215,18 +233,20 @@ impl SharedSync {
                 self.stopped_at.set(Some(self.read().word));
                 break;
             }
+            mark = self.read();
         }
-        sync_alone(&line.with(&self.read()))
+        sync_alone(&line.with(&self.read()))?;
+        Ok(Name::Unknown)
     }
 
     /// Syncs for all who have appended.
-    fn lead(&self, lead: Lead<'_>, line: &Appended<'_>) -> io::Result<()> {
+    fn lead(&self, lead: Lead<'_>, line: &Appended<'_>) -> io::Result<Name> {
         self.stopped_at.set(None);
         let mark = self.read();
         if line.is_synced(&mark) {
             // The leader before has finished between the last look and the lock.
             drop(lead);
-            return check_writeback(line.file);
+            return follow(line);
         }
         let size = match mark.had_followers {
             true => {
@@ -235,10 +255,14 @@ impl SharedSync {
             }
             false => Ok(line.end),
         };
-        let result = size.and_then(|size| sync_alone(&line.with(&mark)).map(|()| size));
-        if let Ok(size) = result {
-            self.publish(line.id, size);
-        }
+        let synced = size.and_then(|size| sync_alone(&line.with(&mark)).map(|()| size));
+        let result = synced.map(|size| {
+            let name = line.name();
+            if name == Name::Kept {
+                self.publish(line.id, size);
+            }
+            name
+        });
         // Only now: who finds the lock taken waits for the word, which must change after that.
         drop(lead);
         self.write_word(new_word() & !LED);
@@ -248,10 +272,10 @@ impl SharedSync {
                 .mark
                 .write_all_at(&u32::from(had_followers).to_ne_bytes(), 4);
         }
-        result.map(drop)
+        result
     }
 
-    fn read(&self) -> Mark {
+    pub(crate) fn read(&self) -> Mark {
         let mut bytes = [0; LENGTH];
         match self.mark.read_exact_at(&mut bytes, 0) {
             Ok(()) => Mark::decode(&bytes),
@@ -312,6 +336,13 @@ fn gather(file: &File) -> io::Result<u64> {
         size = now;
     }
     Ok(size)
+}
+
+/// What is left to do for a line that somebody else has synced.
+fn follow(line: &Appended<'_>) -> io::Result<Name> {
+    check_writeback(line.file)?;
+    // Otherwise the leader would not have said that it is synced.
+    Ok(Name::Kept)
 }
 
 /// Reports an error in writing the file to the disk since it was opened. The leader's sync reports one too,

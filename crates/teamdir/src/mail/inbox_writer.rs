@@ -10,8 +10,8 @@
 
 use crate::error::Context;
 use crate::files::append::{self, AppendError, Tail, Target};
-use crate::files::shared_sync::{self, Appended, SharedSync, SyncedFile};
-use crate::files::{self, FileId, atomic};
+use crate::files::shared_sync::{self, Appended, Name, SharedSync, SyncedFile};
+use crate::files::{self, atomic};
 use crate::locks::{FileLock, SharedLock};
 use crate::team_dir::TeamDir;
 use crate::watch::is_on_network;
@@ -171,7 +171,7 @@ impl InboxWriter {
         // The file ends with this sender's own line. It has an end, and nobody else has come since.
         let is_alone = self.last.take() == Some((id, size));
         let mark = self.shared_sync.as_ref().filter(|_| !is_alone);
-        let before = mark.and_then(|mark| mark.synced_of(id));
+        let before = mark.map(SharedSync::read).unwrap_or_default();
         // In a crowd what is the last line now need not be the last when this one is written: only a look
         // afterwards can tell whether that line had an end.
         let tail = match is_alone || self.is_crowded {
@@ -197,13 +197,13 @@ impl InboxWriter {
             end,
             before,
             folder: Some(&self.folder),
+            path,
         };
-        if options.durability == Durability::PowerCut {
-            self.sync(&line, is_alone).context("sync", path)?;
-        }
-        let found = std::fs::symlink_metadata(path);
-        let is_live = found.is_ok_and(|found| FileId::of(&found) == FileId::of(&metadata));
-        if !is_live {
+        let name = match options.durability {
+            Durability::PowerCut => self.sync(&line, is_alone).context("sync", path)?,
+            Durability::ProcessDeath => Name::Unknown,
+        };
+        if name == Name::Unknown && line.name() == Name::Unknown {
             let is_deleted = file.metadata().map_or(true, |found| found.nlink() == 0);
             return Ok(match is_deleted {
                 true => Sending::Uncertain,
@@ -214,13 +214,14 @@ impl InboxWriter {
         Ok(Sending::Done)
     }
 
-    fn sync(&self, line: &Appended<'_>, is_alone: bool) -> io::Result<()> {
+    fn sync(&self, line: &Appended<'_>, is_alone: bool) -> io::Result<Name> {
         match &self.shared_sync {
             // Nobody could follow, and the name of a file that was appended to before lasts.
-            _ if is_alone => line.file.sync_data(),
-            Some(shared_sync) => shared_sync.sync(line),
-            None => shared_sync::sync_alone(line),
+            _ if is_alone => line.file.sync_data()?,
+            Some(shared_sync) => return shared_sync.sync(line),
+            None => shared_sync::sync_alone(line)?,
         }
+        Ok(Name::Unknown)
     }
 
     /// Creates the inbox, so that the next try finds it.

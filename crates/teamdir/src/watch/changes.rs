@@ -29,13 +29,20 @@ struct Signal {
 type Callback = Box<dyn Fn() + Send>;
 
 impl Changes {
-    pub(super) fn raise(&self) {
-        *lock(&self.signal.count) += 1;
+    /// Returns how many changes were not taken yet, this one among them.
+    pub(super) fn raise(&self) -> u64 {
+        let count = {
+            let mut count = lock(&self.signal.count);
+            *count += 1;
+            *count
+        };
+        let untaken = count.saturating_sub(self.taken.load(Ordering::Relaxed));
         self.signal.thread.notify_all();
         self.signal.task.notify_waiters();
         if let Some(callback) = lock(&self.signal.callback).as_ref() {
             callback();
         }
+        untaken
     }
 
     /// Whether something has changed since the last time. Does not wait.
@@ -103,6 +110,14 @@ impl fmt::Debug for Signal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_raises_it_learns_how_much_was_not_taken() {
+        let changes = Changes::default();
+        assert_eq!((changes.raise(), changes.raise()), (1, 2));
+        assert!(changes.clone().take());
+        assert_eq!(changes.raise(), 1);
+    }
 
     #[test]
     fn a_fork_is_raised_at_later_changes_and_taken_by_itself() {

@@ -86,6 +86,8 @@ impl FolderNames {
     /// Wakes the [`FolderWatch`] at intervals, for as long as the poller exists.
     pub(super) fn poll(&self) -> Poller {
         let changes = self.changes.clone();
-        Poller::start(CHECK_EVERY, move || changes.raise())
+        Poller::start(CHECK_EVERY, move || {
+            changes.raise();
+        })
     }
 }

@@ -172,3 +172,22 @@ fn a_replaced_file_wakes_when_it_is_in_its_place_and_not_before() {
     atomic::replace(&path, b"new", crate::Durability::ProcessDeath).unwrap();
     assert!(watcher.wait(soon()));
 }
+
+/// The thread that receives notifications rests in between, because nobody looks for a while.
+#[test]
+fn the_last_of_many_writes_wakes_too() {
+    const WRITES: u64 = 3000;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f");
+    append(&path);
+    let mut watcher = Watcher::new(dir.path(), WatchChoice::Auto);
+    watcher.watch_file(&path);
+    let size = || std::fs::metadata(&path).unwrap().len();
+    let line = size();
+    std::thread::scope(|scope| {
+        scope.spawn(|| (0..WRITES).for_each(|_| append(&path)));
+        while size() < (1 + WRITES) * line {
+            assert!(watcher.wait(soon()), "{} bytes", size());
+        }
+    });
+}

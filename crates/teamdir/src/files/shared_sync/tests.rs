@@ -8,6 +8,7 @@ use tempfile::TempDir;
 struct Fixture {
     folder: TempDir,
     inbox: File,
+    path: PathBuf,
 }
 
 impl Fixture {
@@ -16,8 +17,12 @@ impl Fixture {
         let path = folder.path().join("inbox");
         let mut options = File::options();
         options.create(true).read(true).append(true);
-        let inbox = options.open(path).unwrap();
-        Self { folder, inbox }
+        let inbox = options.open(&path).unwrap();
+        Self {
+            folder,
+            inbox,
+            path,
+        }
     }
 
     fn mark_path(&self) -> PathBuf {
@@ -34,7 +39,7 @@ impl Fixture {
 
     /// Appends a line of ten bytes.
     fn append(&mut self, mark: &SharedSync) -> Appended<'_> {
-        let (id, before) = (self.id(), mark.synced_of(self.id()));
+        let (id, before) = (self.id(), mark.read());
         self.inbox.write_all(b"123456789\n").unwrap();
         let end = self.inbox.metadata().unwrap().len();
         Appended {
@@ -44,6 +49,7 @@ impl Fixture {
             end,
             before,
             folder: Some(self.folder.path()),
+            path: &self.path,
         }
     }
 }
@@ -55,7 +61,7 @@ fn a_leader_publishes_what_it_has_synced_for_all() {
     fixture.append(&mark);
     let line = fixture.append(&mark);
     mark.sync(&line).unwrap();
-    assert_eq!(mark.synced_of(line.id), Some(20));
+    assert_eq!(mark.read().synced_of(line.id), Some(20));
     assert!(line.is_synced(&mark.read()));
     // Of a line behind that it says nothing.
     let line = fixture.append(&mark);
@@ -83,6 +89,22 @@ fn a_follower_returns_as_soon_as_its_leader_has_published() {
 }
 
 #[test]
+fn a_leader_of_a_file_that_was_set_aside_publishes_nothing() {
+    let mut fixture = Fixture::new();
+    let mark = fixture.mark();
+    let line = fixture.append(&mark);
+    assert_eq!(mark.sync(&line).unwrap(), Name::Kept);
+    std::fs::rename(&fixture.path, fixture.folder.path().join("aside")).unwrap();
+    let line = fixture.append(&mark);
+    assert_eq!(mark.sync(&line).unwrap(), Name::Unknown);
+    // Another one has the name now.
+    std::fs::write(&fixture.path, "").unwrap();
+    let line = fixture.append(&mark);
+    assert_eq!(mark.sync(&line).unwrap(), Name::Unknown);
+    assert_eq!(mark.read().synced_of(line.id), Some(10));
+}
+
+#[test]
 fn a_stopped_leader_is_waited_for_once() {
     let mut fixture = Fixture::new();
     let (leader, follower) = (fixture.mark(), fixture.mark());
@@ -95,7 +117,7 @@ fn a_stopped_leader_is_waited_for_once() {
     let line = fixture.append(&follower);
     follower.sync(&line).unwrap();
     assert_eq!(
-        follower.synced_of(line.id),
+        follower.read().synced_of(line.id),
         None,
         "it does not lead, so it does not publish"
     );
@@ -103,7 +125,7 @@ fn a_stopped_leader_is_waited_for_once() {
     drop(lead);
     let line = fixture.append(&follower);
     follower.sync(&line).unwrap();
-    assert_eq!(follower.synced_of(line.id), Some(30));
+    assert_eq!(follower.read().synced_of(line.id), Some(30));
     assert_eq!(follower.stopped_at.get(), None);
 }
 
@@ -116,7 +138,11 @@ fn a_leader_that_was_killed_while_it_led_is_followed_by_the_next() {
     leader.write_word(word);
     let line = fixture.append(&follower);
     follower.sync(&line).unwrap();
-    assert_eq!(follower.synced_of(line.id), Some(line.end), "it has led");
+    assert_eq!(
+        follower.read().synced_of(line.id),
+        Some(line.end),
+        "it has led"
+    );
     assert_eq!(follower.stopped_at.get(), None);
     assert!(!follower.read().is_led());
 }
@@ -148,11 +174,15 @@ fn a_mark_from_before_the_write_proves_nothing() {
     // As after a power cut that took more of the inbox than of the mark.
     mark.publish(fixture.id(), 1_000);
     let line = fixture.append(&mark);
-    assert_eq!(line.before, Some(1_000));
+    assert_eq!(line.before.synced_of(line.id), Some(1_000));
     assert!(!line.is_synced(&mark.read()));
     assert!(line.with(&mark.read()).folder.is_some());
     mark.sync(&line).unwrap();
-    assert_eq!(mark.synced_of(line.id), Some(10), "its sender has led");
+    assert_eq!(
+        mark.read().synced_of(line.id),
+        Some(10),
+        "its sender has led"
+    );
 }
 
 #[test]
@@ -189,7 +219,7 @@ fn a_damaged_mark_is_no_mark_and_is_mended_by_the_next_leader() {
         damage(&by_others.unwrap());
         let line = fixture.append(&mark);
         mark.sync(&line).unwrap();
-        assert_eq!(mark.synced_of(line.id), Some(20));
+        assert_eq!(mark.read().synced_of(line.id), Some(20));
         // Those who wait where nobody can wait sync alone.
         let other = fixture.mark();
         let lead = other.try_lead().unwrap();
