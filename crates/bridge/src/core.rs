@@ -4,9 +4,10 @@ mod board;
 mod error;
 mod peers;
 mod requests;
+mod settle;
 mod take;
 
-pub use error::{ApplyError, CollectError, OpenError};
+pub use error::{ApplyError, CollectError, OpenError, SettleError};
 
 use crate::forward::forward;
 use crate::home::{Told, at_home};
@@ -17,12 +18,10 @@ use protocol::{
     AppliedMark, BoardFrame, Extra, Frame, HostId, HostMembers, Payload, Peer, Recipient, Roster,
 };
 use requests::{ToldRequests, tell_before_mail};
+use settle::Unsettled;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use teamdir::{
-    BoardPlace, BridgeGuard, MemberSession, Outbox, RosterError, TeamDir, TeamFileError, Watcher,
-    now,
-};
+use teamdir::{BoardPlace, BridgeGuard, MemberSession, Outbox, RosterError, TeamDir, Watcher, now};
 use tracing::warn;
 
 /// Mail stays in the inboxes while so many bytes wait in the outbox of its host.
@@ -45,6 +44,9 @@ pub struct Core {
     told_board: ToldBoard,
     leases: Leases,
     requests: Arc<Mutex<ToldRequests>>,
+    unsettled: Unsettled,
+    /// See [`Self::is_behind`].
+    is_behind: bool,
     guard: BridgeGuard,
 }
 
@@ -67,6 +69,8 @@ impl Core {
             told_board: ToldBoard::default(),
             leases: Leases::new(std::time::Instant::now()),
             requests: Arc::new(Mutex::new(ToldRequests::of(team)?)),
+            unsettled: Unsettled::default(),
+            is_behind: false,
             guard,
         };
         team.forget_old_asks(&core.guard)?;
@@ -130,15 +134,13 @@ impl Core {
         self.outboxes.get(peer).map(|outbox| lock(outbox))
     }
 
-    /// How far the frames of a host were applied here.
-    pub fn applied(&self, peer: &HostId) -> Result<Option<AppliedMark>, TeamFileError> {
-        self.team.applied_mark(peer)
-    }
-
-    /// Moves what has to cross into the outboxes. Everything is synced there when this returns.
+    /// Moves what has to cross into the outboxes. Everything is synced there when this returns; that it was read is
+    /// settled later.
     pub fn collect(&mut self) -> Result<(), CollectError> {
         let roster = self.team.roster()?;
         let home = at_home(&roster);
+        self.unsettled.read.clear();
+        self.is_behind = false;
         self.collect_last_asks(&roster, &home)?;
         self.introduce(&home)?;
         self.collect_requests(&roster)?;
@@ -170,12 +172,13 @@ impl Core {
             if let Err(error) = reader.forget_forwarded(JOURNAL_LIMIT) {
                 warn!("the journal of '{owner}' grows on: {error}");
             }
+            self.unsettled.note(reader.has_unsynced());
         }
+        self.is_behind |= !unread_hosts.is_empty() || self.told_board.are_behind();
         let done = self.outboxes.iter();
         for (host, outbox) in done.filter(|(host, _)| !unread_hosts.contains(host)) {
+            self.unsettled.read.insert(host.clone());
             let mut outbox = lock(outbox);
-            outbox.save_mark_if_due()?;
-            outbox.readers_are_done();
             // A member sends its mail before it reports that it is idle or has ended, and so do we.
             let is_waiting = outbox
                 .pending()
@@ -184,9 +187,17 @@ impl Core {
             if told.misses_states(&home, is_waiting) {
                 outbox.append(vec![Payload::Members(home.clone())])?;
                 told.described(&home);
+            } else {
+                self.is_behind |= is_waiting;
             }
         }
         Ok(())
+    }
+
+    /// Whether something is not in the outboxes because they hold much, or older news: [`Self::collect`] has more to
+    /// do when frames were accepted.
+    pub const fn is_behind(&self) -> bool {
+        self.is_behind
     }
 
     /// Watches what [`Self::collect`] reads.
@@ -253,47 +264,36 @@ impl Core {
                 }
                 forward(&outbox, &me, &to, mail)
             }));
+            // What is in an outbox is recognised when it is read once more.
+            reader.sync_later();
             self.readers.insert(owner, reader);
         }
         Ok(())
     }
 
-    /// Applies frames of one host. When this returns they are synced, up to the number that is returned;
-    /// those after an error are not applied.
-    pub fn apply(&mut self, frames: &[Frame]) -> Result<Option<u64>, ApplyError> {
+    /// Applies frames of one host, up to the first error. They are settled later.
+    pub fn apply(&mut self, frames: &[Frame]) -> Result<(), ApplyError> {
         let Some(from) = frames.first().map(|frame| frame.from.clone()) else {
-            return Ok(None);
+            return Ok(());
         };
         self.hear(&from);
-        let mut before = self.team.applied_mark(&from)?;
-        let mut mark = before.clone();
-        let mut outcome = Ok(());
         for frame in frames.iter().filter(|frame| frame.from == from) {
-            match self.apply_one(mark.as_ref(), frame) {
-                Ok(Verdict::Repeat) => {}
-                Ok(Verdict::Apply) => {
-                    mark = Some(AppliedMark {
-                        epoch: frame.epoch.clone(),
-                        seq: frame.seq,
-                        id: frame.id.clone(),
-                        extra: Extra::new(),
-                    });
-                    // What was decided is known for the last ask only.
-                    if let (true, Some(mark)) = (is_ask(frame), &mark) {
-                        self.team.put_applied_mark(&self.guard, &from, mark)?;
-                        before = Some(mark.clone());
-                    }
-                }
-                Err(error) => {
-                    outcome = Err(error);
-                    break;
+            let mark = self.applied(&from)?;
+            if self.apply_one(mark.as_ref(), frame)? == Verdict::Apply {
+                let mark = AppliedMark {
+                    epoch: frame.epoch.clone(),
+                    seq: frame.seq,
+                    id: frame.id.clone(),
+                    extra: Extra::new(),
+                };
+                let is_full = self.unsettled.apply(&from, mark);
+                // What was decided is known for the last ask only.
+                if is_full || is_ask(frame) {
+                    self.settle_applied()?;
                 }
             }
         }
-        if let Some(mark) = mark.as_ref().filter(|mark| before.as_ref() != Some(mark)) {
-            self.team.put_applied_mark(&self.guard, &from, mark)?;
-        }
-        outcome.map(|()| mark.map(|mark| mark.seq))
+        Ok(())
     }
 
     fn apply_one(

@@ -6,8 +6,9 @@
 //! roster of every other host has it with the name of that host. On those hosts the bridge is the reader of
 //! its inbox: [`Core::collect`] moves what lies there into the outbox of that host, a file of numbered
 //! [`protocol::Frame`]s. A [`transport`] takes frames to their host; when they are accepted there the mark of
-//! the outbox moves. [`Core::apply`] takes in what came from another host by the rules of `judge.rs`, syncs it,
-//! and only then is it acknowledged.
+//! the outbox moves. [`Core::apply`] takes in what came from another host by the rules of `judge.rs`. A moment later
+//! [`Core::settle`] syncs it with what else has come, and only then is it acknowledged: nobody who reads mail waits
+//! for that (`settle.rs`).
 //!
 //! Whoever is killed at any step, the step is done again, and recognised: a frame by its number, a message
 //! by its sender and id.
@@ -27,7 +28,7 @@ pub mod ssh;
 pub mod transport;
 
 pub use admit::{Refusal, admit_answer, admit_mail, admit_members, admit_request};
-pub use core::{ApplyError, CollectError, Core, OpenError};
+pub use core::{ApplyError, CollectError, Core, OpenError, SettleError};
 pub use judge::{StreamError, Verdict, check_peer_mark, judge};
 pub use lease::LEASE;
 pub use pipe::{Hello, Pipe, PipeReceiver, PipeSender};

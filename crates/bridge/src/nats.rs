@@ -29,7 +29,7 @@ mod session;
 
 pub use address::{AddressError, NatsAddress};
 
-use crate::core::{CollectError, Core, OpenError};
+use crate::core::{CollectError, Core, OpenError, SettleError};
 use crate::transport::TransportError;
 use backoff::Backoff;
 use broker::Broker;
@@ -133,6 +133,8 @@ pub enum NatsError {
     Mark(#[from] TeamFileError),
     #[error(transparent)]
     Outbox(#[from] PathError),
+    #[error(transparent)]
+    Settle(#[from] SettleError),
 }
 
 impl NatsError {
@@ -152,7 +154,8 @@ impl NatsError {
             | Self::Collect(_)
             | Self::Roster(_)
             | Self::Mark(_)
-            | Self::Outbox(_) => false,
+            | Self::Outbox(_)
+            | Self::Settle(_) => false,
         }
     }
 }
@@ -226,6 +229,9 @@ async fn queue_for(
     let until = tokio::time::Instant::now() + pause;
     while tokio::time::Instant::now() < until {
         collect(core, watch)?;
+        if let Err(error) = core.settle_if_due() {
+            warn!("what was read may be read again: {error}");
+        }
         let next = until.min(tokio::time::Instant::now() + LOOK_EVERY);
         let _ = tokio::time::timeout_at(next, watch.changes.changed()).await;
     }

@@ -3,7 +3,7 @@
 //! Each side says first who it is and how far it has applied the frames of the other, then both send frames
 //! and acknowledge those of the other. One JSON object a line.
 
-use crate::transport::{ReceiveFrames, TransportError};
+use crate::transport::TransportError;
 use protocol::{AppliedMark, Frame, HostId, MAX_FRAME_BYTES, MAX_FRAMES_UNDER_WAY};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -72,7 +72,7 @@ pub struct PipeSender<W> {
     end: watch::Receiver<Option<End>>,
 }
 
-/// See [`ReceiveFrames`].
+/// The half that receives.
 pub struct PipeReceiver<W> {
     writer: Shared<W>,
     frames: mpsc::Receiver<Frame>,
@@ -212,15 +212,17 @@ impl<W: AsyncWrite + Unpin> PipeSender<W> {
 
     /// Writes frames. What the other side has applied of them is heard later.
     pub(crate) async fn send(&self, frames: &[Frame]) -> Result<(), TransportError> {
+        let mut lines = Vec::new();
         for frame in frames {
-            say(&self.writer, &Said::Frame(frame.clone())).await?;
+            encode(&Said::Frame(frame.clone()), &mut lines)?;
         }
-        Ok(())
+        write(&self.writer, &lines).await
     }
 }
 
-impl<W: AsyncWrite + Unpin> ReceiveFrames for PipeReceiver<W> {
-    async fn receive(&mut self) -> Result<Vec<Frame>, TransportError> {
+impl<W: AsyncWrite + Unpin> PipeReceiver<W> {
+    /// Waits for frames. Can be dropped at any time.
+    pub(crate) async fn receive(&mut self) -> Result<Vec<Frame>, TransportError> {
         let Some(first) = self.frames.recv().await else {
             return Err(wait_for_end(self.end.clone()).await);
         };
@@ -233,7 +235,8 @@ impl<W: AsyncWrite + Unpin> ReceiveFrames for PipeReceiver<W> {
         Ok(frames)
     }
 
-    async fn acknowledge(&mut self, _: &HostId, seq: u64) -> Result<(), TransportError> {
+    /// The frames up to the number `seq` are applied and synced: they need not be brought again.
+    pub(crate) async fn acknowledge(&self, seq: u64) -> Result<(), TransportError> {
         say(&self.writer, &Said::Applied(seq)).await
     }
 }
@@ -253,11 +256,30 @@ fn ended(end: &watch::Receiver<Option<End>>) -> TransportError {
 }
 
 async fn say<W: AsyncWrite + Unpin>(writer: &Mutex<W>, said: &Said) -> Result<(), TransportError> {
-    let lost = |error: std::io::Error| TransportError::Ended(error.to_string());
-    let mut line = serde_json::to_vec(said).map_err(|error| lost(error.into()))?;
-    line.push(b'\n');
+    let mut line = Vec::new();
+    encode(said, &mut line)?;
+    write(writer, &line).await
+}
+
+fn lost(error: impl Into<std::io::Error>) -> TransportError {
+    TransportError::Ended(error.into().to_string())
+}
+
+fn encode(said: &Said, lines: &mut Vec<u8>) -> Result<(), TransportError> {
+    serde_json::to_writer(&mut *lines, said).map_err(lost)?;
+    lines.push(b'\n');
+    Ok(())
+}
+
+async fn write<W: AsyncWrite + Unpin>(
+    writer: &Mutex<W>,
+    lines: &[u8],
+) -> Result<(), TransportError> {
+    if lines.is_empty() {
+        return Ok(());
+    }
     let mut writer = writer.lock().await;
-    writer.write_all(&line).await.map_err(lost)?;
+    writer.write_all(lines).await.map_err(lost)?;
     writer.flush().await.map_err(lost)
 }
 

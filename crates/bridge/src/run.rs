@@ -1,15 +1,16 @@
 //! Moves frames both ways between the core and a transport, until the connection ends.
 
-use crate::core::{ApplyError, CollectError, Core, OpenError};
+use crate::core::{ApplyError, CollectError, Core, OpenError, SettleError};
 use crate::judge::{StreamError, check_peer_mark};
-use crate::pipe::{Hello, Pipe, PipeSender};
-use crate::transport::{ReceiveFrames, TransportError};
+use crate::pipe::{Hello, Pipe, PipeReceiver, PipeSender};
+use crate::transport::TransportError;
 use protocol::{Extra, Frame, HostId, MAX_FRAMES_UNDER_WAY, Peer};
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 use teamdir::{PathError, RosterError, TeamFileError, WatchChoice, Watcher, now};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::sleep;
+use tokio::sync::Notify;
+use tokio::time::sleep_until;
 use tracing::info;
 
 /// How long a bridge sleeps at most before it looks at the folder again.
@@ -34,6 +35,8 @@ pub enum RunError {
     Mark(#[from] TeamFileError),
     #[error(transparent)]
     Roster(#[from] RosterError),
+    #[error(transparent)]
+    Settle(#[from] SettleError),
     #[error(
         "the team there is called '{there}' and this one '{here}': only teams of the same name are linked"
     )]
@@ -61,7 +64,8 @@ impl RunError {
             | Self::Collect(_)
             | Self::Outbox(_)
             | Self::Mark(_)
-            | Self::Roster(_) => false,
+            | Self::Roster(_)
+            | Self::Settle(_) => false,
         }
     }
 }
@@ -151,7 +155,7 @@ where
         }
         core.follow_lead(&peer)?;
     }
-    pipe.greet(hello(core.applied(&peer)?)).await?;
+    pipe.greet(hello(core.settled(&peer)?)).await?;
     if side == Side::Called {
         there = pipe.greeting().await?;
     }
@@ -168,51 +172,67 @@ async fn run<W: AsyncWrite + Unpin>(
     core: &mut Core,
     peer: &HostId,
     sender: &mut PipeSender<W>,
-    receiver: &mut impl ReceiveFrames,
+    receiver: &mut PipeReceiver<W>,
 ) -> RunError {
     let mut watcher = Watcher::new(&core.team().layout().inbox_dir(), WatchChoice::Auto);
     // Both ways use the core, and neither holds it while it waits.
     let core = RefCell::new(core);
+    // What was applied may have an answer.
+    let answers = Notify::new();
     let outgoing = async {
         let changes = watcher.changes();
         let (mut sent, mut greeted) = (0, Instant::now());
+        let (mut has_news, mut look) = (true, Instant::now());
         loop {
-            core.borrow().watch(&mut watcher);
-            core.borrow_mut().hear_at(peer, sender.heard());
-            core.borrow_mut().collect()?;
-            let applied = sender.applied();
-            if let Some(mut outbox) = core.borrow().outbox(peer) {
-                outbox.accept(applied)?;
+            if has_news || look <= Instant::now() || core.borrow().is_behind() {
+                // A missed notification costs this long.
+                look = Instant::now() + LOOK_EVERY;
+                core.borrow().watch(&mut watcher);
+                core.borrow_mut().hear_at(peer, sender.heard());
+                core.borrow_mut().collect()?;
             }
             let frames = next_frames(&core.borrow(), peer, sent);
             if let Some(last) = frames.last() {
                 sent = last.seq;
                 sender.send(&frames).await?;
-                continue;
             }
             if greeted.elapsed() >= LOOK_EVERY {
                 greeted = Instant::now();
                 sender.keep_alive().await?;
             }
-            tokio::select! {
-                () = changes.changed() => {}
-                progress = sender.progress() => progress?,
-                // A missed notification costs this long.
-                () = sleep(LOOK_EVERY) => {}
-            }
+            core.borrow_mut().settle_if_due()?;
+            let settle = core.borrow_mut().settle_at();
+            let wake = settle.map_or(look, |settle| settle.min(look));
+            has_news = tokio::select! {
+                () = changes.changed() => true,
+                () = answers.notified() => false,
+                progress = sender.progress() => {
+                    progress?;
+                    let applied = sender.applied();
+                    if let Some(mut outbox) = core.borrow().outbox(peer) {
+                        outbox.accept(applied)?;
+                    }
+                    false
+                }
+                () = sleep_until(wake.into()) => false,
+            };
         }
     };
     let incoming = async {
+        let mut acknowledged = None;
         loop {
-            let frames = receiver.receive().await?;
-            let other = frames.iter().find(|frame| frame.from != *peer);
-            if let Some(frame) = other {
-                let why = format!("a frame of '{}' came from '{peer}'", frame.from);
-                return Err(TransportError::Refused(why).into());
+            let settle = core.borrow_mut().settle_at();
+            tokio::select! {
+                frames = receiver.receive() => {
+                    apply(&mut core.borrow_mut(), peer, &frames?)?;
+                    answers.notify_one();
+                }
+                () = until(settle) => core.borrow_mut().settle_if_due()?,
             }
-            let applied = core.borrow_mut().apply(&frames)?;
-            if let Some(seq) = applied {
-                receiver.acknowledge(peer, seq).await?;
+            let settled = core.borrow_mut().settled(peer)?.map(|mark| mark.seq);
+            if let Some(seq) = settled.filter(|seq| acknowledged != Some(*seq)) {
+                receiver.acknowledge(seq).await?;
+                acknowledged = settled;
             }
         }
     };
@@ -224,6 +244,21 @@ async fn run<W: AsyncWrite + Unpin>(
         Err(error) => error,
         Ok(()) => TransportError::Ended("it was given up".to_owned()).into(),
     }
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn apply(core: &mut Core, peer: &HostId, frames: &[Frame]) -> Result<(), RunError> {
+    if let Some(frame) = frames.iter().find(|frame| frame.from != *peer) {
+        let why = format!("a frame of '{}' came from '{peer}'", frame.from);
+        return Err(TransportError::Refused(why).into());
+    }
+    Ok(core.apply(frames)?)
 }
 
 /// The next frames to a host, after those that were sent on this connection.

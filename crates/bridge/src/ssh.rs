@@ -180,6 +180,9 @@ pub async fn call(core: &mut Core, ssh: &Ssh, address: &SshAddress) -> RunError 
             if let Err(error) = core.collect() {
                 warn!("mail stays in its inbox: {error}");
             }
+            if let Err(error) = core.settle_if_due() {
+                warn!("what was read may be read again: {error}");
+            }
             let next = tokio::time::Instant::now() + LOOK_EVERY;
             tokio::time::sleep_until(until.min(next)).await;
         }

@@ -52,8 +52,8 @@ pub use members::{
 pub use roster::RosterError;
 
 pub use mail::{
-    CommitHook, Delivery, ForwardHook, MailState, Mailbox, ReceiveError, SendError, Sent, WaitPlan,
-    new_message_id,
+    CommitHook, Delivery, ForwardHook, MailState, Mailbox, ReceiveError, SendError, Sent,
+    UnsyncedInboxes, WaitPlan, new_message_id,
 };
 pub use watch::{
     Changes, FolderWatch, MAX_SLEEP, POLL_INTERVAL, PollReason, WatchChoice, WatchMode, Watcher,

@@ -4,6 +4,7 @@
 //!
 //! * `send`: sends one message to one inbox.
 //! * `inbox_writer`: appends a line to an inbox, beside others who do.
+//! * `unsynced`: lines that are synced later, many at once.
 //! * `segment`: an inbox file open for reading, live or set aside.
 //! * `intake`: decides what each line of an inbox is.
 //! * `seen`: recognises a message that was sent twice.
@@ -21,7 +22,9 @@ pub(crate) mod segment;
 pub(crate) mod send;
 pub(crate) mod state;
 mod unread;
+pub(crate) mod unsynced;
 
 pub use mailbox::{CommitHook, Delivery, ForwardHook, Mailbox, ReceiveError, WaitPlan};
 pub use send::{SendError, Sent, new_message_id};
 pub use state::MailState;
+pub use unsynced::UnsyncedInboxes;

@@ -29,6 +29,13 @@ pub(super) struct ToldBoard {
     has_asked: bool,
 }
 
+impl ToldBoard {
+    /// Whether there are hosts that may not know all.
+    pub(super) const fn are_behind(&self) -> bool {
+        self.are_behind
+    }
+}
+
 impl Core {
     /// How long a host may be silent until the claims of its members end.
     pub fn set_lease(&mut self, time: Duration) {

@@ -4,7 +4,7 @@ use crate::judge::StreamError;
 use protocol::{HostId, Recipient};
 use team::{AnswerError, BoardError};
 use teamdir::{
-    AppendError, LockError, OutboxError, PathError, ReceiveError, RosterError, SendError,
+    AppendError, CutError, LockError, OutboxError, PathError, ReceiveError, RosterError, SendError,
     SessionError, TeamFileError,
 };
 
@@ -76,4 +76,17 @@ pub enum ApplyError {
     Board(#[from] BoardError),
     #[error(transparent)]
     Answer(#[from] AnswerError),
+    #[error(transparent)]
+    Settle(#[from] SettleError),
+}
+
+/// Why what was applied or read could not be made to last. It is done again.
+#[derive(Debug, thiserror::Error)]
+pub enum SettleError {
+    #[error(transparent)]
+    File(#[from] PathError),
+    #[error(transparent)]
+    Mark(#[from] TeamFileError),
+    #[error(transparent)]
+    Journal(#[from] CutError),
 }

@@ -35,7 +35,7 @@ impl Core {
     }
 
     pub(super) fn take_mail(
-        &self,
+        &mut self,
         frame: &Frame,
         to: &Recipient,
         line: &Map<String, Value>,
@@ -45,7 +45,8 @@ impl Core {
             Ok(admitted) => admitted,
             Err(refusal) => return self.refuse(frame, to, line, &refusal.to_string()),
         };
-        match self.team.deliver_line(to.clone(), &admitted) {
+        let inboxes = &mut self.unsettled.inboxes;
+        match self.team.deliver_line(to.clone(), &admitted, inboxes) {
             Ok(to) => {
                 if let Line::Message(message) = protocol::decode_line(&admitted)
                     && let Some(id) = message.id.clone()

@@ -12,6 +12,8 @@ const MOST_BYTES: usize = 4 << 20;
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Progress {
     published: u64,
+    /// How often everything was published again. What the broker says of frames from before does not count.
+    beginnings: u64,
     /// The last number that the other host said it has applied, and how often in a row it did.
     said: (u64, u32),
 }
@@ -36,8 +38,16 @@ impl Progress {
             .collect()
     }
 
-    pub(super) fn publish(&mut self, up_to: u64) {
-        self.published = self.published.max(up_to);
+    /// To be kept with frames that are published now.
+    pub(super) const fn beginnings(&self) -> u64 {
+        self.beginnings
+    }
+
+    /// Frames were published that were handed over at [`Self::beginnings`].
+    pub(super) fn publish(&mut self, beginnings: u64, up_to: u64) {
+        if beginnings == self.beginnings {
+            self.published = self.published.max(up_to);
+        }
     }
 
     pub(super) const fn published(&self) -> u64 {
@@ -46,8 +56,7 @@ impl Progress {
 
     /// The broker has lost something: everything that is not applied is published again.
     pub(super) fn start_over(&mut self) {
-        self.published = 0;
-        self.said = (0, 0);
+        self.begin_at(0);
     }
 
     /// The other host says how far it has applied the frames; `misses` if a later one came to it. Returns
@@ -63,11 +72,16 @@ impl Progress {
         };
         self.said = (applied, again);
         if misses && again > 1 || again >= STALLED_AFTER {
-            self.published = applied;
-            self.said = (applied, 0);
+            self.begin_at(applied);
             return true;
         }
         false
+    }
+
+    fn begin_at(&mut self, applied: u64) {
+        self.published = applied;
+        self.beginnings += 1;
+        self.said = (applied, 0);
     }
 }
 
@@ -94,13 +108,15 @@ mod tests {
     #[test]
     fn what_does_not_arrive_is_published_again() {
         let mut progress = Progress::default();
-        progress.publish(9);
+        progress.publish(0, 9);
         assert!(!progress.hear(4, true));
         assert!(!progress.hear(5, true));
         assert!(progress.hear(5, true));
         assert_eq!(progress.published(), 5);
+        progress.publish(0, 9);
+        assert_eq!(progress.published(), 5, "that was published before");
         let mut stalled = Progress::default();
-        stalled.publish(9);
+        stalled.publish(0, 9);
         let again: Vec<bool> = (0..STALLED_AFTER).map(|_| stalled.hear(5, false)).collect();
         assert_eq!(again, [false, false, false, true]);
         assert_eq!(stalled.published(), 5);
@@ -109,7 +125,7 @@ mod tests {
     #[test]
     fn what_has_arrived_is_not_published_again() {
         let mut progress = Progress::default();
-        progress.publish(9);
+        progress.publish(0, 9);
         for _ in 0..9 {
             assert!(!progress.hear(9, false));
         }

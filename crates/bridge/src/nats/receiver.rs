@@ -5,7 +5,7 @@ use super::names::{Names, PartName};
 use crate::transport::TransportError;
 use async_nats::jetstream::consumer::pull::Stream;
 use async_nats::jetstream::{AckKind, Message};
-use futures_util::future::{FutureExt, join_all};
+use futures_util::future::FutureExt;
 use futures_util::stream::StreamExt;
 use protocol::{Frame, HostId, MAX_FRAME_BYTES, StreamEpoch};
 use std::collections::BTreeMap;
@@ -119,33 +119,41 @@ impl Receiver {
         self.held.keys().cloned().collect()
     }
 
-    /// The whole frames of one host, in their order.
-    pub(super) fn frames(&self, stream: &(HostId, StreamEpoch)) -> Vec<Frame> {
-        let held = self.held.get(stream).into_iter().flatten();
-        held.filter_map(|(_, parts)| parts.frame.clone()).collect()
+    /// The whole frames of one host after the number `seq`, in their order.
+    pub(super) fn frames(&self, stream: &(HostId, StreamEpoch), seq: u64) -> Vec<Frame> {
+        let held = self.held.get(stream).into_iter();
+        let after = held.flat_map(|held| held.range(seq + 1..));
+        after.filter_map(|(_, parts)| parts.frame.clone()).collect()
     }
 
-    /// The frames up to the number `seq` are applied and synced. Returns when the broker has confirmed that
-    /// it will not bring them again.
-    pub(super) async fn acknowledge(
-        &mut self,
-        stream: &(HostId, StreamEpoch),
-        seq: u64,
-    ) -> Result<(), TransportError> {
+    /// Whether so many frames are here that those that were applied have to be acknowledged now.
+    pub(super) fn holds_many(&self, stream: &(HostId, StreamEpoch)) -> bool {
+        let held = self.held.get(stream);
+        held.is_some_and(|held| held.len() >= KEPT / 2)
+    }
+
+    /// Whether there are messages of frames up to the number `seq`.
+    pub(super) fn holds(&self, stream: &(HostId, StreamEpoch), seq: u64) -> bool {
+        let held = self.held.get(stream);
+        held.is_some_and(|held| held.range(..=seq).next().is_some())
+    }
+
+    /// The frames up to the number `seq` are applied and synced: the broker is told not to bring them again. What it
+    /// does not hear comes again, and is recognised.
+    pub(super) async fn acknowledge(&mut self, stream: &(HostId, StreamEpoch), seq: u64) {
         let Some(held) = self.held.get_mut(stream) else {
-            return Ok(());
+            return;
         };
         let rest = held.split_off(&(seq + 1));
         let applied = std::mem::replace(held, rest);
         if held.is_empty() {
             self.held.remove(stream);
         }
-        let messages = applied.values().flat_map(|parts| parts.messages.values());
-        for confirmed in join_all(messages.map(Message::double_ack)).await {
-            // Without it the frame comes again, and is recognised.
-            confirmed.map_err(|error| TransportError::Ended(in_words(&*error)))?;
+        for message in applied.values().flat_map(|parts| parts.messages.values()) {
+            if let Err(error) = message.ack().await {
+                debug!("a frame that was applied may come again: {error}");
+            }
         }
-        Ok(())
     }
 
     /// Gives frames back to the broker, which brings them again after `delay`.

@@ -2,7 +2,7 @@
 
 use super::broker::{Broker, in_words, is_store_refusal};
 use super::names::Names;
-use crate::transport::{SendFrames, TransportError};
+use crate::transport::TransportError;
 use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
@@ -10,12 +10,19 @@ use async_nats::jetstream::{Context, ErrorCode};
 use bytes::Bytes;
 use protocol::Frame;
 
-/// See [`SendFrames`]: a frame is accepted when JetStream has acknowledged all its parts.
+/// Publishes frames. One is accepted when JetStream has acknowledged all its parts.
+#[derive(Clone)]
 pub(super) struct Sender {
     context: Context,
     stream: Stream,
     names: Names,
     part_bytes: usize,
+}
+
+/// What became of frames.
+pub(super) struct Published {
+    /// The number of the last one that was accepted.
+    pub(super) accepted: Result<u64, TransportError>,
     /// The highest number that the broker has given to a message.
     pub(super) last_sequence: u64,
 }
@@ -35,7 +42,6 @@ impl Sender {
             stream: broker.stream.clone(),
             names: broker.names.clone(),
             part_bytes: broker.part_bytes,
-            last_sequence: 0,
         }
     }
 
@@ -63,22 +69,21 @@ impl Sender {
         Ok(parts)
     }
 
-    /// Waits for the broker's answer about one part.
-    async fn confirm(&mut self, part: UnderWay) -> Result<(), TransportError> {
+    /// Waits for the broker's answer about one part. Returns the number that the broker has given to it, or 0 if
+    /// it was there already.
+    async fn confirm(&self, part: UnderWay) -> Result<u64, TransportError> {
         let answer = match part.answer {
             Ok(answer) => answer.await,
             Err(error) => Err(error),
         };
         let error = match answer {
-            Ok(ack) => {
-                self.last_sequence = self.last_sequence.max(ack.sequence);
-                return Ok(());
-            }
+            Ok(ack) => return Ok(ack.sequence),
             Err(error) => error,
         };
         if is_store_refusal(&error) {
             // It is there already, or there is no room for it. Both are said with the same number.
-            return self.find(&part.subject, &part.payload, &error).await;
+            let found = self.find(&part.subject, &part.payload, &error).await;
+            return found.map(|()| 0);
         }
         Err(match error.kind() {
             PublishErrorKind::StreamNotFound => {
@@ -125,8 +130,23 @@ impl Sender {
     }
 }
 
-impl SendFrames for Sender {
-    async fn send(&mut self, frames: &[Frame]) -> Result<u64, TransportError> {
+impl Sender {
+    /// Hands over frames for one host, at most [`protocol::MAX_FRAMES_UNDER_WAY`], in their order, and waits until
+    /// they are accepted.
+    pub(super) async fn send(&self, frames: &[Frame]) -> Published {
+        let mut last_sequence = 0;
+        let accepted = self.send_all(frames, &mut last_sequence).await;
+        Published {
+            accepted,
+            last_sequence,
+        }
+    }
+
+    async fn send_all(
+        &self,
+        frames: &[Frame],
+        last_sequence: &mut u64,
+    ) -> Result<u64, TransportError> {
         let mut under_way = Vec::new();
         for frame in frames {
             under_way.extend(self.publish(frame).await?);
@@ -135,7 +155,10 @@ impl SendFrames for Sender {
         for part in under_way {
             let seq = part.seq;
             match self.confirm(part).await {
-                Ok(()) => accepted = Some(seq),
+                Ok(sequence) => {
+                    *last_sequence = sequence.max(*last_sequence);
+                    accepted = Some(seq);
+                }
                 Err(error) => {
                     // A frame is accepted with its last part only. Those behind a failed one are published again
                     // with it, and are found then; a server that does not answer is waited for once, not for

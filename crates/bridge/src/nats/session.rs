@@ -6,11 +6,11 @@ use super::broker::{Broker, Seen, in_words};
 use super::presence::{BEAT, Presence, Twin, greet_every, heard_within};
 use super::progress::Progress;
 use super::receiver::Receiver;
-use super::sender::Sender;
+use super::sender::{Published, Sender};
 use super::{InboxWatch, NatsError, Note, collect, show};
 use crate::core::{ApplyError, Core};
 use crate::judge::StreamError;
-use crate::transport::{SendFrames, TransportError};
+use crate::transport::TransportError;
 use async_nats::{Message, RequestErrorKind, Subscriber};
 use backoff::Backoff;
 use futures_util::stream::StreamExt;
@@ -18,7 +18,8 @@ use protocol::{HostId, MAX_FRAMES_UNDER_WAY, StreamEpoch};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::time::Duration;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tracing::{debug, warn};
 
 /// How often at most what a host has applied is removed from the stream.
@@ -56,6 +57,8 @@ struct Contact {
     shown: Option<Option<String>>,
     /// Why it does not get on, although it is there.
     problem: Option<String>,
+    /// Whether the broker is asked to store frames for it.
+    is_publishing: bool,
     publish_again: Option<Instant>,
     failures: Backoff,
     /// How far the frames that it has applied were removed from the stream, and when.
@@ -68,6 +71,7 @@ pub(super) struct Session<'a> {
     broker: Broker,
     address: &'a str,
     sender: Sender,
+    publishing: JoinSet<Answer>,
     receiver: Receiver,
     hellos: Subscriber,
     notes: Subscriber,
@@ -79,9 +83,19 @@ pub(super) struct Session<'a> {
     twin: Twin,
 }
 
+/// What the broker has answered about frames for a host.
+struct Answer {
+    host: HostId,
+    /// See [`Progress::beginnings`].
+    beginnings: u64,
+    published: Published,
+}
+
 /// What a session waits for.
 enum Event {
     Frames(Result<(), TransportError>),
+    Published(Answer),
+    Settle,
     Hello(Option<Message>),
     Note(Option<Message>),
     Ask(Option<Message>),
@@ -123,6 +137,7 @@ impl<'a> Session<'a> {
             notes: subscribe(names.notes_to(&me)).await?,
             asks: subscribe(names.asks_to(&me)).await?,
             sender: Sender::new(&broker),
+            publishing: JoinSet::new(),
             receiver: Receiver::new(&broker, &me).await?,
             core,
             memory,
@@ -146,8 +161,11 @@ impl<'a> Session<'a> {
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut lost = self.broker.lost.clone();
         loop {
+            let settle = self.core.settle_at();
             let event = tokio::select! {
                 received = self.receiver.receive() => Event::Frames(received),
+                Some(Ok(answer)) = self.publishing.join_next() => Event::Published(answer),
+                () = until(settle) => Event::Settle,
                 hello = self.hellos.next() => Event::Hello(hello),
                 note = self.notes.next() => Event::Note(note),
                 ask = self.asks.next() => Event::Ask(ask),
@@ -162,7 +180,14 @@ impl<'a> Session<'a> {
                     self.apply().await?;
                 }
                 Event::Hello(message) => self.hear_hello(&present(message)?).await?,
-                Event::Note(message) => self.hear_note(&present(message)?)?,
+                Event::Published(answer) => self.hear_answer(answer),
+                Event::Settle => self.settle().await?,
+                Event::Note(message) => {
+                    self.hear_note(&present(message)?)?;
+                    if self.core.is_behind() {
+                        collect(self.core, watch)?;
+                    }
+                }
                 Event::Ask(message) => self.answer(&present(message)?).await?,
                 Event::Here(message) => self.say_here(&present(message)?).await?,
                 Event::Mail => collect(self.core, watch)?,
@@ -176,49 +201,64 @@ impl<'a> Session<'a> {
                     return Err(TransportError::Ended(why).into());
                 }
             }
-            self.publish().await?;
+            self.publish();
             self.show_hosts();
         }
     }
 
     /// Publishes what waits in the outboxes. What the broker does not store stays there.
-    async fn publish(&mut self) -> Result<(), NatsError> {
+    fn publish(&mut self) {
         for (host, contact) in &mut self.contacts {
             let pauses = |at: Instant| at > Instant::now();
-            if contact.publish_again.is_some_and(pauses) {
+            if contact.is_publishing || contact.publish_again.is_some_and(pauses) {
                 continue;
             }
-            loop {
-                let frames = match self.core.outbox(host) {
-                    Some(outbox) => contact
-                        .progress
-                        .next(outbox.pending(), MAX_FRAMES_UNDER_WAY),
-                    None => break,
-                };
-                if frames.is_empty() {
-                    break;
+            let frames = match self.core.outbox(host) {
+                Some(outbox) => contact
+                    .progress
+                    .next(outbox.pending(), MAX_FRAMES_UNDER_WAY),
+                None => continue,
+            };
+            if frames.is_empty() {
+                continue;
+            }
+            contact.is_publishing = true;
+            let beginnings = contact.progress.beginnings();
+            let (sender, host) = (self.sender.clone(), host.clone());
+            self.publishing.spawn(async move {
+                let published = sender.send(&frames).await;
+                Answer {
+                    host,
+                    beginnings,
+                    published,
                 }
-                match self.sender.send(&frames).await {
-                    Ok(seq) => {
-                        contact.progress.publish(seq);
-                        contact.failures.reset();
-                        contact.publish_again = None;
-                        contact.problem = None;
-                    }
-                    Err(error) => {
-                        let pause = contact.failures.delay(PAUSES.0, PAUSES.1);
-                        contact.failures.fail();
-                        contact.publish_again = Some(Instant::now() + pause);
-                        contact.problem = Some(format!("the broker does not store mail: {error}"));
-                        break;
-                    }
-                }
+            });
+        }
+    }
+
+    /// The broker has answered.
+    fn hear_answer(&mut self, answer: Answer) {
+        if let Some(seen) = &mut self.memory.seen {
+            seen.acknowledged(answer.published.last_sequence);
+        }
+        let Some(contact) = self.contacts.get_mut(&answer.host) else {
+            return;
+        };
+        contact.is_publishing = false;
+        match answer.published.accepted {
+            Ok(seq) => {
+                contact.progress.publish(answer.beginnings, seq);
+                contact.failures.reset();
+                contact.publish_again = None;
+                contact.problem = None;
+            }
+            Err(error) => {
+                let pause = contact.failures.delay(PAUSES.0, PAUSES.1);
+                contact.failures.fail();
+                contact.publish_again = Some(Instant::now() + pause);
+                contact.problem = Some(format!("the broker does not store mail: {error}"));
             }
         }
-        if let Some(seen) = &mut self.memory.seen {
-            seen.acknowledged(self.sender.last_sequence);
-        }
-        Ok(())
     }
 
     /// Compares the numbers of the stream with those that are known.
@@ -249,8 +289,8 @@ impl<'a> Session<'a> {
         // A beat may come a little early.
         let every = greet_every(self.contacts.len()).saturating_sub(BEAT / 2);
         let greets = self.greeted.is_none_or(|last| last.elapsed() >= every);
-        // What nobody waits for need not be looked at every time.
-        if greets || !waiting.is_empty() {
+        // What nobody waits for is nothing that could be lost.
+        if !waiting.is_empty() {
             self.look_at_stream().await?;
         }
         let me = self.core.me().clone();
@@ -299,9 +339,15 @@ impl<'a> Session<'a> {
     /// Applies the frames that have come, as far as they follow each other.
     async fn apply(&mut self) -> Result<(), NatsError> {
         for stream in self.receiver.streams() {
-            let frames = self.receiver.frames(&stream);
+            let applied = self.core.applied(&stream.0)?;
+            let applied = applied.filter(|mark| mark.epoch == stream.1);
+            let seq = applied.map_or(0, |mark| mark.seq);
+            let frames = self.receiver.frames(&stream, seq);
             if !frames.is_empty() {
                 self.apply_stream(&stream, &frames).await?;
+            } else if self.core.settle_at().is_none() {
+                // Only repeats have come.
+                self.settle().await?;
             }
         }
         Ok(())
@@ -319,12 +365,12 @@ impl<'a> Session<'a> {
         }
         self.core.meet(host)?;
         self.contacts.entry(host.clone()).or_default();
-        let outcome = self.core.apply(frames);
-        let mark = self.core.applied(host)?;
         let mut note = Note::default();
         let mut back = None;
-        match outcome {
-            Ok(_) => {}
+        match self.core.apply(frames) {
+            // It is told when it is settled.
+            Ok(()) if self.receiver.holds_many(stream) => return self.settle().await,
+            Ok(()) => return Ok(()),
             Err(ApplyError::Stream(StreamError::Gap { .. })) => note.misses = true,
             Err(ApplyError::Stream(error)) => {
                 self.set_problem(host, &error.to_string());
@@ -336,13 +382,31 @@ impl<'a> Session<'a> {
                 back = Some(STORE_AGAIN);
             }
         }
+        self.settle().await?;
         self.tell(host, note).await?;
-        if let Some(mark) = mark.filter(|mark| mark.epoch == stream.1) {
-            self.receiver.acknowledge(stream, mark.seq).await?;
-        }
         match back {
             Some(delay) => self.receiver.put_back(stream, delay).await,
             None => self.receiver.keep_few(stream, STORE_AGAIN).await,
+        }
+        Ok(())
+    }
+
+    /// Makes what was applied last, and then tells the hosts that it comes from, and the broker.
+    async fn settle(&mut self) -> Result<(), NatsError> {
+        if let Err(error) = self.core.settle() {
+            // It is tried again; what was not told comes again.
+            warn!("what was applied is not acknowledged yet: {error}");
+            return Ok(());
+        }
+        for stream in self.receiver.streams() {
+            let settled = self.core.settled(&stream.0)?;
+            let Some(mark) = settled.filter(|mark| mark.epoch == stream.1) else {
+                continue;
+            };
+            if self.receiver.holds(&stream, mark.seq) {
+                self.tell(&stream.0, Note::default()).await?;
+                self.receiver.acknowledge(&stream, mark.seq).await;
+            }
         }
         Ok(())
     }
@@ -376,6 +440,13 @@ impl<'a> Session<'a> {
             show(self.core, host, self.address, problem.as_deref());
             contact.shown = Some(problem);
         }
+    }
+}
+
+async fn until(at: Option<std::time::Instant>) {
+    match at {
+        Some(at) => sleep_until(at.into()).await,
+        None => std::future::pending().await,
     }
 }
 

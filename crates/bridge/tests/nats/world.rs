@@ -12,7 +12,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use teamdir::{Durability, MemberSession, Options, RosterError, TeamDir, WatchChoice};
+use teamdir::{
+    Durability, MemberSession, Options, RosterError, TeamDir, UnsyncedInboxes, WatchChoice,
+};
 use test_support::{NatsConfig, NatsServer, Worker, report_skip, wait_until};
 
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
@@ -187,7 +189,9 @@ impl Host {
         let id = teamdir::new_message_id();
         let line = json!({"type": "message", "id": id, "from": from, "to": to, "content": text});
         let line = JsonLine::encode(&line).unwrap();
-        self.team.deliver_line(to, &line).unwrap();
+        let mut unsynced = UnsyncedInboxes::default();
+        self.team.deliver_line(to, &line, &mut unsynced).unwrap();
+        unsynced.sync().unwrap();
     }
 
     pub(crate) fn inbox(&self, owner: &str) -> Vec<String> {

@@ -15,14 +15,10 @@ use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// An outbox of which all was accepted is emptied when it has reached this size.
 const EMPTY_FROM: u64 = 1 << 20;
-/// How often at most the mark is synced: each frame that it is behind is sent once more after a crash, and is
-/// recognised.
-const SAVE_EVERY: Duration = Duration::from_millis(200);
 /// In place of a sender, for what is asked about the board. It is no name of anybody.
 const ASK: &str = "board/ask";
 /// Why an outbox could not be opened.
@@ -58,8 +54,8 @@ pub struct Outbox {
     /// Whether bytes behind `end` may be left over from a failed append.
     is_dirty: bool,
     mark: SentMark,
-    /// When the mark was written, and whether it has moved since.
-    saved: (Instant, bool),
+    /// Whether the mark has moved since it was written.
+    is_mark_behind: bool,
     pending: VecDeque<Frame>,
     pending_bytes: usize,
     /// The number and the id of the last frame.
@@ -152,7 +148,7 @@ impl Outbox {
             pending_bytes: 0,
             last: (mark.accepted, mark.id.clone()),
             mark,
-            saved: (Instant::now(), false),
+            is_mark_behind: false,
             uncommitted: mail.collect(),
             kept: Vec::new(),
             path,
@@ -296,7 +292,8 @@ impl Outbox {
         &self.mark
     }
 
-    /// The other host has accepted all frames up to the number `seq`.
+    /// The other host has accepted all frames up to the number `seq`. Until [`Self::save_mark`] the next process sends
+    /// them once more, and they are recognised.
     pub fn accept(&mut self, seq: u64) -> Result<(), PathError> {
         let accepted = self.pending.iter().take_while(|frame| frame.seq <= seq);
         let Some(last) = accepted.last() else {
@@ -308,7 +305,7 @@ impl Outbox {
             ..self.mark.clone()
         };
         self.mark = mark;
-        self.saved.1 = true;
+        self.is_mark_behind = true;
         while let Some(frame) = self.pending.front()
             && frame.seq <= self.mark.accepted
         {
@@ -321,24 +318,24 @@ impl Outbox {
             self.pending_bytes = 0;
             self.empty_if_large()?;
         }
-        match self.team.options.durability {
-            Durability::ProcessDeath => self.save_mark(),
-            Durability::PowerCut => self.save_mark_if_due(),
-        }
+        Ok(())
     }
 
-    /// Writes the mark, if it has moved and was not written for a while.
-    pub fn save_mark_if_due(&mut self) -> Result<(), PathError> {
-        match self.saved.0.elapsed() >= SAVE_EVERY {
-            true => self.save_mark(),
-            false => Ok(()),
-        }
+    /// Whether there is something that [`Self::readers_are_done`] would forget.
+    pub fn has_uncommitted(&self) -> bool {
+        !self.uncommitted.is_empty()
     }
 
-    fn save_mark(&mut self) -> Result<(), PathError> {
-        if self.saved.1 {
+    /// Whether the mark was not written since it has moved.
+    pub const fn is_mark_behind(&self) -> bool {
+        self.is_mark_behind
+    }
+
+    /// Writes the mark, if it has moved.
+    pub fn save_mark(&mut self) -> Result<(), PathError> {
+        if self.is_mark_behind {
             put_mark(&self.team, &self.peer, &self.mark)?;
-            self.saved = (Instant::now(), false);
+            self.is_mark_behind = false;
         }
         Ok(())
     }

@@ -165,7 +165,7 @@ impl Appended<'_> {
 
     /// The same line, with what the mark says about its file: a file that is named there has a name that
     /// lasts.
-    fn with(self, mark: &Mark) -> Self {
+    pub(crate) fn with(self, mark: &Mark) -> Self {
         let is_named = self.can_follow() && mark.synced_of(self.id).is_some();
         Self {
             folder: self.folder.filter(|_| !is_named),

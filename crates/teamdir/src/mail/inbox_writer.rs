@@ -13,6 +13,7 @@ use crate::files::append::{self, AppendError, Tail, Target};
 use crate::files::shared_sync::{self, Appended, Name, SharedSync, SyncedFile};
 use crate::files::{self, atomic};
 use crate::locks::{FileLock, SharedLock};
+use crate::mail::unsynced::UnsyncedInboxes;
 use crate::team_dir::TeamDir;
 use crate::watch::is_on_network;
 use crate::{Durability, Options};
@@ -79,12 +80,13 @@ impl InboxWriters {
         *self.is_remote.get_or_init(|| is_on_network(folder))
     }
 
-    /// Appends a line to the inbox of `owner`.
+    /// Appends a line to the inbox of `owner`. It is synced when this returns, or else with `later`.
     pub(crate) fn append(
         &self,
         team: &TeamDir,
         owner: &Recipient,
         line: &JsonLine,
+        later: Option<&mut UnsyncedInboxes>,
     ) -> Result<Sending, AppendError> {
         let mut writer = match self.take(owner) {
             Some(writer) => writer,
@@ -94,7 +96,7 @@ impl InboxWriters {
             }
             None => InboxWriter::open(team, owner)?,
         };
-        let sending = writer.append(&team.options, line);
+        let sending = writer.append(&team.options, line, later);
         self.keep(owner, writer);
         sending
     }
@@ -148,7 +150,12 @@ impl InboxWriter {
         })
     }
 
-    fn append(&mut self, options: &Options, line: &JsonLine) -> Result<Sending, AppendError> {
+    fn append(
+        &mut self,
+        options: &Options,
+        line: &JsonLine,
+        later: Option<&mut UnsyncedInboxes>,
+    ) -> Result<Sending, AppendError> {
         let path = self.path.as_path();
         // Who syncs leaves the lock free for that long.
         if self.is_crowded && options.durability == Durability::ProcessDeath {
@@ -199,19 +206,26 @@ impl InboxWriter {
             folder: Some(&self.folder),
             path,
         };
-        let name = match options.durability {
-            Durability::PowerCut => self.sync(&line, is_alone).context("sync", path)?,
-            Durability::ProcessDeath => Name::Unknown,
+        let syncs = options.durability == Durability::PowerCut;
+        let name = match syncs && later.is_none() {
+            true => self.sync(&line, is_alone).context("sync", path)?,
+            false => Name::Unknown,
         };
-        if name == Name::Unknown && line.name() == Name::Unknown {
-            let is_deleted = file.metadata().map_or(true, |found| found.nlink() == 0);
-            return Ok(match is_deleted {
-                true => Sending::Uncertain,
-                false => Sending::SetAside,
-            });
+        let is_live = name == Name::Kept || line.name() == Name::Kept;
+        let sending = match is_live {
+            true => Sending::Done,
+            false if file.metadata().map_or(true, |found| found.nlink() == 0) => Sending::Uncertain,
+            false => Sending::SetAside,
+        };
+        if let Some(later) = later.filter(|_| syncs) {
+            // The name of a file that was appended to before lasts, and of one that the mark names.
+            let folder = line.with(&before).folder.filter(|_| !is_alone);
+            later.add(path, file, id, folder);
         }
-        self.last = Some((id, end));
-        Ok(Sending::Done)
+        if is_live {
+            self.last = Some((id, end));
+        }
+        Ok(sending)
     }
 
     fn sync(&self, line: &Appended<'_>, is_alone: bool) -> io::Result<Name> {

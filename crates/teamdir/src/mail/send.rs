@@ -3,6 +3,7 @@
 use crate::clock::now;
 use crate::files::append::AppendError;
 use crate::mail::inbox_writer::{Sending, append_alone};
+use crate::mail::unsynced::UnsyncedInboxes;
 use crate::roster::RosterError;
 use crate::team_dir::TeamDir;
 use protocol::{AgentName, JsonLine, MAX_LINE_BYTES, Message, MessageId, Recipient};
@@ -90,24 +91,34 @@ impl TeamDir {
         if line.len() > MAX_LINE_BYTES {
             return Err(SendError::TooLong { size: line.len() });
         }
-        let to = self.put_into_inbox(to, &line)?;
+        let to = self.put_into_inbox(to, &line, None)?;
         Ok(Sent { id, to })
     }
 
-    /// Appends a line that came from another host to the inbox of `to`. It is synced when this returns.
-    pub fn deliver_line(&self, to: Recipient, line: &JsonLine) -> Result<Recipient, SendError> {
+    /// Appends a line that came from another host to the inbox of `to`. It is synced with `later`.
+    pub fn deliver_line(
+        &self,
+        to: Recipient,
+        line: &JsonLine,
+        later: &mut UnsyncedInboxes,
+    ) -> Result<Recipient, SendError> {
         if line.len() > MAX_LINE_BYTES {
             return Err(SendError::TooLong { size: line.len() });
         }
         let to = self.spelled(to)?;
-        self.put_into_inbox(to, line)
+        self.put_into_inbox(to, line, Some(later))
     }
 
     /// Appends a line to the inbox of `to`, which the roster spells like this.
-    fn put_into_inbox(&self, mut to: Recipient, line: &JsonLine) -> Result<Recipient, SendError> {
+    fn put_into_inbox(
+        &self,
+        mut to: Recipient,
+        line: &JsonLine,
+        mut later: Option<&mut UnsyncedInboxes>,
+    ) -> Result<Recipient, SendError> {
         let mut is_sent = false;
         for _ in 0..TRIES {
-            match self.writers.append(self, &to, line) {
+            match self.writers.append(self, &to, line, later.as_deref_mut()) {
                 Ok(Sending::Done) => return Ok(to),
                 Err(_) if is_sent => return Ok(to),
                 Err(error) => return Err(error.into()),

@@ -37,6 +37,8 @@ pub struct Journal {
     dirty: bool,
     /// Whether a power cut may bring back the journal as it was before it was cut.
     is_name_unsynced: bool,
+    /// Whether records may be lost in a power cut.
+    has_unsynced: bool,
 }
 
 /// Why a journal could not be cut.
@@ -66,6 +68,7 @@ impl Journal {
             next_checkpoint: next_checkpoint(recovered.checkpoint),
             dirty: true,
             is_name_unsynced: false,
+            has_unsynced: false,
             path,
         };
         if is_new && journal.durability == Durability::PowerCut {
@@ -96,6 +99,7 @@ impl Journal {
             self.dirty = true;
             return Err(PathError::new("sync the journal", &self.path, error));
         }
+        self.has_unsynced = false;
         Ok(())
     }
 
@@ -111,6 +115,7 @@ impl Journal {
         written.context("append to the journal", &self.path)?;
         self.dirty = false;
         self.end += line.len() as u64;
+        self.has_unsynced = true;
         Ok(())
     }
 
@@ -121,7 +126,13 @@ impl Journal {
             let synced = self.file.sync_data();
             synced.context("sync the journal", &self.path)?;
         }
+        self.has_unsynced = false;
         Ok(())
+    }
+
+    /// Whether records may be lost in a power cut.
+    pub(crate) const fn has_unsynced(&self) -> bool {
+        self.has_unsynced
     }
 
     /// Writes the state of the mail into the journal when it has grown enough.
@@ -158,6 +169,7 @@ impl Journal {
         self.end = head.iter().map(|line| line.len() as u64).sum();
         self.next_checkpoint = next_checkpoint((0, self.end));
         self.dirty = true;
+        self.has_unsynced = false;
         self.is_name_unsynced = self.durability == Durability::PowerCut;
         self.sync_name().map_err(CutError::NotSynced)
     }

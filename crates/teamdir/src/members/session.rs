@@ -16,6 +16,8 @@ pub struct MemberSession {
     mailbox: Mailbox,
     journal: Journal,
     watcher: Watcher,
+    /// Whether a sync of the journal has failed.
+    is_sync_lost: bool,
     // Last, so that the lock is given up after everything it protects.
     guard: MemberGuard,
 }
@@ -57,6 +59,7 @@ impl MemberSession {
             mailbox,
             journal,
             watcher,
+            is_sync_lost: false,
             guard,
         })
     }
@@ -197,6 +200,23 @@ impl MemberSession {
             self.mailbox.checkpoint_written();
         }
         done
+    }
+
+    /// Whether what was read may count as unread after a power cut.
+    pub const fn has_unsynced(&self) -> bool {
+        self.is_sync_lost || self.journal.has_unsynced()
+    }
+
+    /// Makes what was read and not synced survive a power cut. Only for a reader that stores its mail elsewhere.
+    pub fn sync_forwarded(&mut self) -> Result<(), CutError> {
+        if !self.has_unsynced() || !self.is_sync_lost && self.journal.sync().is_ok() {
+            return Ok(());
+        }
+        // After a failed sync only writing the records again makes them safe.
+        self.is_sync_lost = true;
+        self.forget_forwarded(0)?;
+        self.is_sync_lost = false;
+        Ok(())
     }
 
     /// Begins the journal anew with nothing but how far the mail was read, if it has reached `limit` bytes. Only

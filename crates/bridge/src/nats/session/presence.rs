@@ -99,8 +99,8 @@ impl Session<'_> {
     }
 
     /// Tells a host how far its frames were applied.
-    pub(super) async fn tell(&self, host: &HostId, note: Note) -> Result<(), NatsError> {
-        let applied = self.core.applied(host)?;
+    pub(super) async fn tell(&mut self, host: &HostId, note: Note) -> Result<(), NatsError> {
+        let applied = self.core.settled(host)?;
         let note = Note { applied, ..note };
         let payload = serde_json::to_vec(&note).expect("text keys encode");
         self.say(self.broker.names.note(host, self.core.me()), payload)
