@@ -4,9 +4,11 @@ mod board;
 mod error;
 mod peers;
 mod requests;
+mod spawns;
 mod take;
 
 pub use error::{ApplyError, CollectError, OpenError};
+pub use spawns::Starter;
 
 use crate::forward::forward;
 use crate::home::{Told, at_home};
@@ -17,6 +19,7 @@ use protocol::{
     AppliedMark, BoardFrame, Extra, Frame, HostId, HostMembers, Payload, Peer, Recipient, Roster,
 };
 use requests::{ToldRequests, tell_before_mail};
+use spawns::Spawns;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use teamdir::{
@@ -45,6 +48,7 @@ pub struct Core {
     told_board: ToldBoard,
     leases: Leases,
     requests: Arc<Mutex<ToldRequests>>,
+    spawns: Spawns,
     guard: BridgeGuard,
 }
 
@@ -67,9 +71,11 @@ impl Core {
             told_board: ToldBoard::default(),
             leases: Leases::new(std::time::Instant::now()),
             requests: Arc::new(Mutex::new(ToldRequests::of(team)?)),
+            spawns: Spawns::default(),
             guard,
         };
         team.forget_old_asks(&core.guard)?;
+        team.prepare_spawns(&core.guard)?;
         if let Some(home) = &team.roster()?.lead_host {
             core.keep_copy(home)?;
         }
@@ -142,6 +148,7 @@ impl Core {
         self.collect_last_asks(&roster, &home)?;
         self.introduce(&home)?;
         self.collect_requests(&roster)?;
+        self.collect_spawns(&roster)?;
         self.follow_inboxes(&roster)?;
         self.collect_board(&roster)?;
         let mut unread_hosts = BTreeSet::new();
@@ -199,6 +206,8 @@ impl Core {
             Ok(BoardPlace::Here) | Err(_) => watcher.watch_folder(&layout.tasks_dir()),
         }
         watcher.watch_folder(&layout.requests_dir());
+        watcher.watch_folder(&layout.sent_spawns_dir());
+        watcher.watch_folder(&layout.taken_spawns_dir());
         for owner in self.readers.keys() {
             watcher.watch_file(&layout.inbox(owner));
         }
@@ -314,6 +323,7 @@ impl Core {
             Payload::AnswerRefused { answer, reason } => {
                 self.take_refusal(&frame.from, answer, reason)?;
             }
+            Payload::Spawn(said) => self.take_spawn(&frame.from, said)?,
         }
         Ok(verdict)
     }

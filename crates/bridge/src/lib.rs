@@ -27,7 +27,7 @@ pub mod ssh;
 pub mod transport;
 
 pub use admit::{Refusal, admit_answer, admit_mail, admit_members, admit_request};
-pub use core::{ApplyError, CollectError, Core, OpenError};
+pub use core::{ApplyError, CollectError, Core, OpenError, Starter};
 pub use judge::{StreamError, Verdict, check_peer_mark, judge};
 pub use lease::LEASE;
 pub use pipe::{Hello, Pipe, PipeReceiver, PipeSender};

@@ -8,6 +8,8 @@ mod board;
 mod faults;
 #[path = "core/requests.rs"]
 mod requests;
+#[path = "core/spawns.rs"]
+mod spawns;
 
 use bridge::Core;
 use proptest::prelude::*;
