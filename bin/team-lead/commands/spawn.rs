@@ -15,8 +15,8 @@ use config::Config;
 use member::NO_MODEL_CHOSEN;
 use processes::{NoTeammate, Programs, SpawnError, Spawned};
 use protocol::{
-    AgentName, Caps, HostId, MemberSpec, Recipient, RestartPolicy, SandboxMode, SpawnOptions, TreeMode,
-    Tuning,
+    AgentName, Caps, HostId, MemberSpec, Recipient, RestartPolicy, SandboxMode, SpawnOptions,
+    TreeMode, Tuning,
 };
 use serde_json::json;
 use std::time::Duration;

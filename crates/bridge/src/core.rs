@@ -14,6 +14,7 @@ use crate::forward::forward;
 use crate::home::{Told, at_home};
 use crate::judge::{Verdict, judge};
 use crate::lease::Leases;
+use crate::quota::Quotas;
 use board::ToldBoard;
 use protocol::{
     AppliedMark, BoardFrame, Extra, Frame, HostId, HostMembers, Payload, Peer, Recipient, Roster,
@@ -47,6 +48,7 @@ pub struct Core {
     told: BTreeMap<HostId, Told>,
     told_board: ToldBoard,
     leases: Leases,
+    quotas: Quotas,
     requests: Arc<Mutex<ToldRequests>>,
     spawns: Spawns,
     guard: BridgeGuard,
@@ -70,6 +72,7 @@ impl Core {
             told: BTreeMap::new(),
             told_board: ToldBoard::default(),
             leases: Leases::new(std::time::Instant::now()),
+            quotas: Quotas::default(),
             requests: Arc::new(Mutex::new(ToldRequests::of(team)?)),
             spawns: Spawns::default(),
             guard,

@@ -22,6 +22,7 @@ mod judge;
 mod lease;
 pub mod nats;
 mod pipe;
+mod quota;
 mod run;
 pub mod ssh;
 pub mod transport;

@@ -141,7 +141,11 @@ impl Ssh {
             "{} bridge --stdio --dir {path}{}{}",
             quoted(&self.program),
             name.unwrap_or_default(),
-            if self.accept_spawns { " --accept-spawns" } else { "" }
+            if self.accept_spawns {
+                " --accept-spawns"
+            } else {
+                ""
+            }
         )
     }
 }

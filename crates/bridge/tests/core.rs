@@ -6,6 +6,8 @@
 mod board;
 #[path = "core/faults.rs"]
 mod faults;
+#[path = "core/flood.rs"]
+mod flood;
 #[path = "core/requests.rs"]
 mod requests;
 #[path = "core/spawns.rs"]

@@ -1,9 +1,9 @@
 //! Events: `events.jsonl`, what happened in the team, one object per line.
 
 use crate::{
-    AgentName, CommitId, DeathCause, HostId, Incarnation, MessageId, Money, Party, Phase, Recipient,
-    RequestId, RequestKind, RequestStatus, RestartReason, Sender, SubmissionId, SubmissionStatus,
-    TaskId, TaskStatus, Timestamp,
+    AgentName, CommitId, DeathCause, HostId, Incarnation, MessageId, Money, Party, Phase,
+    Recipient, RequestId, RequestKind, RequestStatus, RestartReason, Sender, SubmissionId,
+    SubmissionStatus, TaskId, TaskStatus, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -2,7 +2,8 @@
 
 use crate::{
     AgentName, Effort, FormatVersion, HostId, Incarnation, MemberRules, MessageId, NameError,
-    NetworkSetting, Recipient, RequestId, SandboxMode, Temperature, Thinking, Timestamp, TreeMode, Tuning,
+    NetworkSetting, Recipient, RequestId, SandboxMode, Temperature, Thinking, Timestamp, TreeMode,
+    Tuning,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};

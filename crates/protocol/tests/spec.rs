@@ -5,10 +5,10 @@
 
 use protocol::{
     AppliedMark, BoardClaim, BoardCopy, Body, Budget, ConversationRecord, DeadLetter, EventKind,
-    EventLine, ExitRecord, Frame, Grants, Holder, HostSpawn, JournalLine, JournalRecord, Line, LiveState,
-    MemberStatus, Note, Payload, Peer, Request, RequestFile, RequestKind, RequestStatus, Roster,
-    SentAnswer, SentMark, SessionHeader, Submission, Task, TaskStatus, TeamLimits, TodoList,
-    ToldRequests, Traffic, decode_line, exit,
+    EventLine, ExitRecord, Frame, Grants, Holder, HostSpawn, JournalLine, JournalRecord, Line,
+    LiveState, MemberStatus, Note, Payload, Peer, Request, RequestFile, RequestKind, RequestStatus,
+    Roster, SentAnswer, SentMark, SessionHeader, Submission, Task, TaskStatus, TeamLimits,
+    TodoList, ToldRequests, Traffic, decode_line, exit,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -107,7 +107,10 @@ pub fn spawn_spec(options: &SpawnOptions) -> Result<MemberSpec, SpawnRefused> {
         let text = "the role is one line of text that is not empty";
         return Err(SpawnRefused::new(SpawnRefusal::Role, text));
     }
-    if prompt.as_ref().is_some_and(|prompt| prompt.len() > MAX_PROMPT) {
+    if prompt
+        .as_ref()
+        .is_some_and(|prompt| prompt.len() > MAX_PROMPT)
+    {
         return Err(too_long("prompt", format!("{MAX_PROMPT} bytes")));
     }
     let is_long = |rule: &String| rule.chars().count() > MAX_RULES.1;
@@ -193,7 +196,17 @@ mod tests {
         for name in ["bob", "BOB", "carol"] {
             assert_eq!(named(name), Some(SpawnRefusal::NameTaken), "{name}");
         }
-        for name in ["", "../bob", "a/b", ".x", "lead", "1ead", "ｂｏｂ", "bοb", "a\nb"] {
+        for name in [
+            "",
+            "../bob",
+            "a/b",
+            ".x",
+            "lead",
+            "1ead",
+            "ｂｏｂ",
+            "bοb",
+            "a\nb",
+        ] {
             assert_eq!(named(name), Some(SpawnRefusal::Name), "{name:?}");
         }
         assert_eq!(named(&"x".repeat(65)), Some(SpawnRefusal::Name));
@@ -254,8 +267,19 @@ mod tests {
         let spec = spawn_spec(&ask(member).member).unwrap();
         assert_eq!((spec.name.as_str(), spec.role.as_str()), ("alice", "coder"));
         assert_eq!((spec.require_plan, spec.no_claim), (Some(true), Some(true)));
-        assert_eq!((spec.exec, spec.engine, spec.sandbox, spec.network), (None, None, None, None));
+        assert_eq!(
+            (spec.exec, spec.engine, spec.sandbox, spec.network),
+            (None, None, None, None)
+        );
         let rules = spec.permissions.unwrap();
-        assert_eq!((rules.deny.len(), rules.ask.len(), rules.allow.len(), rules.yes), (1, 1, 0, false));
+        assert_eq!(
+            (
+                rules.deny.len(),
+                rules.ask.len(),
+                rules.allow.len(),
+                rules.yes
+            ),
+            (1, 1, 0, false)
+        );
     }
 }

@@ -57,11 +57,7 @@ pub(super) fn run(team: &TeamDir, args: &Args, id: &RequestId) -> Result<(), Fai
     Ok(team.end_taken_spawn(&guard, outcome)?)
 }
 
-fn carry_out(
-    team: &TeamDir,
-    args: &Args,
-    spawn: &HostSpawn,
-) -> Result<SpawnOutcome, SpawnRefused> {
+fn carry_out(team: &TeamDir, args: &Args, spawn: &HostSpawn) -> Result<SpawnOutcome, SpawnRefused> {
     let roster = match team.roster() {
         Ok(roster) => roster,
         Err(error) => return Ok(failed(&error)),
@@ -77,7 +73,10 @@ fn carry_out(
     let trusted = trusted.and_then(|found| found.into_trusted(args, &TrustArgs::default()));
     let trusted = trusted.map_err(|failure| {
         let place = team.workspace().display();
-        let text = format!("{failure}; run `team-lead trust` in {place} there", failure = failure.message());
+        let text = format!(
+            "{failure}; run `team-lead trust` in {place} there",
+            failure = failure.message()
+        );
         SpawnRefused::new(SpawnRefusal::Untrusted, text)
     })?;
     check_settings(&trusted.settings.config, &spec)?;
@@ -116,7 +115,9 @@ fn check_settings(config: &Config, spec: &MemberSpec) -> Result<(), SpawnRefused
     }
     let default = config.model().value;
     let of_roles = files.iter().flat_map(|file| file.roles.values());
-    let mut models = of_roles.filter_map(|role| role.model.as_ref()).chain(&default);
+    let mut models = of_roles
+        .filter_map(|role| role.model.as_ref())
+        .chain(&default);
     if let Some(model) = &spec.model
         && !models.any(|known| known == model)
     {

@@ -66,7 +66,9 @@ pub(super) fn run(args: &Args, command: &Spawn, host: &HostId) -> Result<(), Fai
         if said.elapsed() >= SAY_EVERY {
             said = Instant::now();
             let seconds = began.elapsed().as_secs();
-            args.note(&format!("waiting for '{host}' to start '{name}' ({seconds} s)"));
+            args.note(&format!(
+                "waiting for '{host}' to start '{name}' ({seconds} s)"
+            ));
         }
         sleep(LOOK_EVERY);
     }
@@ -115,7 +117,10 @@ fn check(roster: &Roster, spawn: &HostSpawn, asked: &[HostSpawn]) -> Result<(), 
     let spec = spawn_spec(&spawn.ask.member)?;
     if let Some(known) = roster.member(&spec.name) {
         let host = known.host.as_ref();
-        let place = host.map_or_else(|| "this host".to_owned(), |host| format!("the host '{host}'"));
+        let place = host.map_or_else(
+            || "this host".to_owned(),
+            |host| format!("the host '{host}'"),
+        );
         let text = format!("'{}' is a member on {place} already", known.spec.name);
         return Err(SpawnRefused::new(SpawnRefusal::NameTaken, text));
     }
@@ -125,7 +130,10 @@ fn check(roster: &Roster, spawn: &HostSpawn, asked: &[HostSpawn]) -> Result<(), 
     let mut open = asked.iter().filter(|asked| asked.outcome.is_none());
     let of_host = open.clone().filter(|asked| asked.host == spawn.host);
     if of_host.count() >= MAX_OPEN_SPAWNS {
-        let text = format!("{MAX_OPEN_SPAWNS} asks of the host '{}' are open already", spawn.host);
+        let text = format!(
+            "{MAX_OPEN_SPAWNS} asks of the host '{}' are open already",
+            spawn.host
+        );
         return Err(SpawnRefused::new(SpawnRefusal::TooMany, text));
     }
     let is_same = |asked: &&HostSpawn| {
@@ -159,7 +167,10 @@ fn link(team: &TeamDir, host: &HostId) -> Result<Option<String>, Failure> {
         HostLink::Linked => None,
         HostLink::Unreachable { problem, .. } => {
             let problem = problem.map(|problem| format!(" ({})", one_line(&problem)));
-            Some(format!("which cannot be reached{}", problem.unwrap_or_default()))
+            Some(format!(
+                "which cannot be reached{}",
+                problem.unwrap_or_default()
+            ))
         }
     })
 }

@@ -77,6 +77,9 @@ impl ShownSpawn {
             Some(SpawnOutcome::Failed { text }) => format!("not started: {}", one_line(text)),
         };
         let who = if self.is_ours { "of" } else { "by" };
-        format!("Asked {who} {host}: '{name}', {age} ago: {what} (ask {})", ask.id)
+        format!(
+            "Asked {who} {host}: '{name}', {age} ago: {what} (ask {})",
+            ask.id
+        )
     }
 }

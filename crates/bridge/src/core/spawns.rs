@@ -60,9 +60,8 @@ impl Core {
             let changed = std::fs::metadata(folder).and_then(|folder| folder.modified());
             changed.unwrap_or(SystemTime::UNIX_EPOCH)
         });
-        let is_same = |(at, read): ([SystemTime; 2], Instant)| {
-            at == changed && read.elapsed() < LOOK_EVERY
-        };
+        let is_same =
+            |(at, read): ([SystemTime; 2], Instant)| at == changed && read.elapsed() < LOOK_EVERY;
         if self.spawns.seen.is_some_and(is_same) {
             return Ok(());
         }
@@ -146,7 +145,10 @@ impl Core {
         let begun = (count + 1, Instant::now());
         self.spawns.begun.insert(id.clone(), begun);
         if let Err(error) = starter(id) {
-            warn!("the process that starts '{}' did not begin: {error}", spawn.ask.member.name);
+            warn!(
+                "the process that starts '{}' did not begin: {error}",
+                spawn.ask.member.name
+            );
         }
         Ok(())
     }

@@ -4,8 +4,8 @@
 use crate::{cross, host, open, two_hosts};
 use bridge::Core;
 use protocol::{
-    AgentName, EventKind, Extra, Frame, HostSpawn, Incarnation, Member, Payload, RequestId, SpawnAnswer,
-    SpawnAsk, SpawnFrame, SpawnOptions, SpawnOutcome, SpawnRefusal,
+    AgentName, EventKind, Extra, Frame, HostSpawn, Incarnation, Member, Payload, RequestId,
+    SpawnAnswer, SpawnAsk, SpawnFrame, SpawnOptions, SpawnOutcome, SpawnRefusal,
 };
 use std::cell::RefCell;
 use std::path::Path;
@@ -170,7 +170,11 @@ fn whichever_bridge_is_killed_an_ask_is_kept_once_and_answered() {
     world.a().collect().unwrap();
     assert_eq!(ask_frames(world.a(), "gpu1").len(), 2);
     // The other host is killed when it has stored the ask, and before it counts as applied.
-    let mark = world.gpu.layout().bridge_peer_dir(&host("laptop")).join("in.json");
+    let mark = world
+        .gpu
+        .layout()
+        .bridge_peer_dir(&host("laptop"))
+        .join("in.json");
     let before = std::fs::read(&mark).unwrap();
     let frames = crate::pending(world.a(), "gpu1");
     world.b().apply(&frames).unwrap();
@@ -292,7 +296,10 @@ fn a_host_without_the_lead_may_not_ask() {
     let taken = world.laptop.taken_spawns().unwrap();
     let refused = matches!(
         &taken[0].outcome,
-        Some(SpawnOutcome::Refused { why: SpawnRefusal::NotTheLead, .. })
+        Some(SpawnOutcome::Refused {
+            why: SpawnRefusal::NotTheLead,
+            ..
+        })
     );
     assert!(refused, "{taken:?}");
     assert!(begun.borrow().is_empty());

@@ -6,7 +6,9 @@ use crate::start::roll_back::roll_back;
 use crate::start::roster_entry::enter_in_roster;
 use crate::start::spawn::{SpawnError, start, start_lock_timeout};
 use crate::start::start_lock::StartGuard;
-use protocol::{Incarnation, LiveState, Member, MemberSpec, Phase, Recipient, RequestId, RestartReason};
+use protocol::{
+    Incarnation, LiveState, Member, MemberSpec, Phase, Recipient, RequestId, RestartReason,
+};
 use rules::check_new_name;
 use std::thread::sleep;
 use std::time::{Duration, Instant};

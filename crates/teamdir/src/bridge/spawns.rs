@@ -99,11 +99,7 @@ impl TeamDir {
     }
 
     /// The outcome of an ask is in the outbox.
-    pub fn mark_spawn_told(
-        &self,
-        _: &BridgeGuard,
-        spawn: &HostSpawn,
-    ) -> Result<(), TeamFileError> {
+    pub fn mark_spawn_told(&self, _: &BridgeGuard, spawn: &HostSpawn) -> Result<(), TeamFileError> {
         let told = HostSpawn {
             told: true,
             ..spawn.clone()
