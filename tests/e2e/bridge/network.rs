@@ -7,7 +7,7 @@ use crate::harness::{LIMIT, Session, Workspace, agent, recipient};
 use protocol::{Actor, Body, Incarnation, Message, RequestId, RequestStatus};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
-use test_support::{Network, Relay, Rng, SshServer, report_skip, wait_until};
+use test_support::{Network, Relay, Rng, SshServer, report_skip, try_wait_for, wait_until};
 
 /// How many changes of the network there are, and how many messages each side sends between two of them.
 const CHANGES: usize = 14;
@@ -80,7 +80,9 @@ impl Link<'_> {
                 send(self.laptop, "alice", "bob", sent);
                 send(self.gpu, "bob", "alice", sent);
                 sent += 1;
-                std::thread::sleep(Duration::from_millis(20 + rng.below(60)));
+                // The network stays as it is for a while.
+                let pause = Duration::from_millis(20 + rng.below(60));
+                let _ = try_wait_for(pause, || None::<()>);
             }
             if change == 3 {
                 let bob = agent("bob");

@@ -94,8 +94,6 @@ fn wait_for_one(laptop: &Workspace, gpu: &Workspace, name: &str) {
     wait_until("no process that starts it", LIMIT, || {
         starting(gpu).is_none()
     });
-    let mut found = gpu.processes();
-    found.retain(|(_, line)| line.contains("teammate") && line.contains(&format!("--name {name}")));
     wait_until("one process of the member", LIMIT, || {
         let mut found = gpu.processes();
         found.retain(|(_, line)| {
@@ -108,10 +106,7 @@ fn wait_for_one(laptop: &Workspace, gpu: &Workspace, name: &str) {
 
 /// The incarnations of a member that were ready.
 fn readied(workspace: &Workspace, name: &str) -> Vec<u64> {
-    let out = workspace.ok(&["events", "--json"]);
-    let events = out
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let events = workspace.events().into_iter();
     let ready = events.filter(|event| event["event"] == "ready" && event["member"] == name);
     ready
         .map(|event| event["incarnation"].as_u64().unwrap())

@@ -10,7 +10,9 @@ use protocol::{
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
+use std::time::Duration;
 use teamdir::{RosterError, TeamDir, TeamFileError, now};
+use test_support::{try_wait_for, wait_until};
 
 /// The asks for which a process was begun.
 type Begun = Rc<RefCell<Vec<String>>>;
@@ -220,17 +222,17 @@ fn a_process_that_was_killed_is_begun_again_and_one_at_work_is_not() {
     let id = world.ask("a1", "dora");
     world.cross();
     let guard = world.gpu.lock_taken_spawn(&id).unwrap();
-    let wait = std::time::Duration::from_millis(2500);
-    std::thread::sleep(wait);
-    world.cross();
-    assert_eq!(*world.begun.borrow(), ["a1"]);
+    // Longer than the pause after which it would be begun again.
+    let again = try_wait_for(Duration::from_millis(2500), || {
+        world.cross();
+        (world.begun.borrow().len() > 1).then_some(())
+    });
+    assert_eq!(again, None);
     drop(guard);
-    let again = || world.begun.borrow().len() == 2;
-    let limit = std::time::Duration::from_secs(60);
-    let began = std::time::Instant::now();
-    while !again() && began.elapsed() < limit {
-        world.b.as_mut().unwrap().collect().unwrap();
-    }
+    wait_until("another process", Duration::from_secs(60), || {
+        world.cross();
+        world.begun.borrow().len() == 2
+    });
     assert_eq!(*world.begun.borrow(), ["a1", "a1"]);
 }
 
