@@ -71,17 +71,22 @@ impl Core {
                 self.send_ask(spawn)?;
             }
         }
+        let mut is_told = false;
         for spawn in self.team.taken_spawns()? {
             match &spawn.outcome {
                 Some(outcome) if !spawn.told => {
                     self.spawns.begun.remove(&spawn.ask.id);
                     if self.answer(&spawn.host, &spawn.ask.id, outcome)? {
                         self.team.mark_spawn_told(&self.guard, &spawn)?;
+                        is_told = true;
                     }
                 }
                 Some(_) => {}
                 None => self.carry_out(roster, &spawn)?,
             }
+        }
+        if is_told {
+            self.team.prune_taken_spawns(&self.guard)?;
         }
         Ok(())
     }

@@ -7,6 +7,8 @@ use protocol::{
 };
 use teamdir::TeamDir;
 
+const ASKED: usize = 600;
+
 fn create(id: &str) -> Payload {
     Payload::Board(BoardFrame::Ask(BoardAsk {
         id: RequestId::new(id).unwrap(),
@@ -63,7 +65,6 @@ fn a_host_that_floods_the_board_is_refused_and_others_are_not() {
     cross(&mut a, &mut b);
     cross(&mut b, &mut a);
     cross(&mut c, &mut a);
-    const ASKED: usize = 600;
     let flood = (0..ASKED).map(|number| create(&format!("f{number}")));
     b.outbox(&host("laptop"))
         .unwrap()
@@ -77,7 +78,6 @@ fn a_host_that_floods_the_board_is_refused_and_others_are_not() {
         "{done} done, {too_many} refused"
     );
     assert_eq!(tasks(&laptop), done);
-    // What is asked again when it was not known to be decided gets the same answer.
     let asked = c
         .outbox(&host("laptop"))
         .unwrap()

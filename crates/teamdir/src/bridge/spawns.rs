@@ -76,17 +76,16 @@ impl TeamDir {
         spawn: &HostSpawn,
     ) -> Result<(), TeamFileError> {
         self.replace_spawn(&self.layout.sent_spawn(&spawn.ask.id), spawn)?;
-        Ok(prune(&self.layout.sent_spawns_dir(), spawn)?)
+        match spawn.outcome {
+            Some(_) => Ok(prune(&self.layout.sent_spawns_dir())?),
+            None => Ok(()),
+        }
     }
 
     /// Keeps what another host asks. Returns `false` if there is an ask of that id. It is synced when this returns.
     pub fn put_taken_spawn(&self, _: &BridgeGuard, spawn: &HostSpawn) -> Result<bool, PathError> {
         let path = self.layout.taken_spawn(&spawn.ask.id);
-        let is_new = atomic::create(&path, &encode(spawn), self.options.durability)?;
-        if is_new {
-            prune(&self.layout.taken_spawns_dir(), spawn)?;
-        }
-        Ok(is_new)
+        atomic::create(&path, &encode(spawn), self.options.durability)
     }
 
     /// What other hosts have asked this one, oldest first.
@@ -104,8 +103,12 @@ impl TeamDir {
             told: true,
             ..spawn.clone()
         };
-        self.replace_spawn(&self.layout.taken_spawn(&spawn.ask.id), &told)?;
-        Ok(prune(&self.layout.taken_spawns_dir(), &told)?)
+        self.replace_spawn(&self.layout.taken_spawn(&spawn.ask.id), &told)
+    }
+
+    /// Removes the oldest of what other hosts have asked, where the outcome was told.
+    pub fn prune_taken_spawns(&self, _: &BridgeGuard) -> Result<(), PathError> {
+        prune(&self.layout.taken_spawns_dir())
     }
 
     /// Becomes the process that starts the member of an ask, unless another one is.
@@ -166,11 +169,8 @@ fn read_all(folder: &Path) -> Result<Vec<HostSpawn>, PathError> {
     Ok(found)
 }
 
-/// Removes the oldest of those that have ended and were told, when one more has.
-fn prune(folder: &Path, changed: &HostSpawn) -> Result<(), PathError> {
-    if changed.outcome.is_none() {
-        return Ok(());
-    }
+/// Removes the oldest of those that have ended and were told.
+fn prune(folder: &Path) -> Result<(), PathError> {
     let ended = read_all(folder)?.into_iter();
     let ended: Vec<HostSpawn> = ended
         .filter(|spawn| spawn.told && spawn.outcome.is_some())
