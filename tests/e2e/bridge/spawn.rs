@@ -145,7 +145,7 @@ fn a_member_is_started_on_another_host_over_a_real_server_of_ssh() {
     assert_eq!(dora.spec.require_plan, Some(true));
     assert_eq!(dora.spec.permissions.as_ref().unwrap().deny, ["Bash(rm *)"]);
     assert_eq!(laptop.shown("dora")["host"], CALLED);
-    let events = laptop.ok(&["events"]);
+    let events = laptop.ok(&["events", "--words"]);
     for text in ["dora on gpu1 asked", "dora on gpu1 started"] {
         assert!(events.contains(text), "{events}");
     }
