@@ -139,6 +139,11 @@ impl Failure {
         Self::new(Kind::UnknownMember, message).hint("team-lead status")
     }
 
+    /// What is wrong, for whoever is told by another way than this process.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Prints the failure to standard error, and returns its exit code.
     pub(crate) fn report(self, as_json: bool) -> ExitCode {
         let Self {

@@ -12,7 +12,7 @@ use teamdir::TeamDir;
 use terminal_text::one_line;
 
 /// The option of all commands that start members.
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub(crate) struct TrustArgs {
     /// Trust what the workspace says, for this run only. See `team-lead trust --help`.
     #[arg(long)]

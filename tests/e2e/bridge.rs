@@ -1,9 +1,12 @@
 //! `bridge`: two workspaces as two hosts, each with a home folder of its own.
 
 mod answers;
+mod leases;
 mod nats;
+mod network;
 mod requests;
 mod shown;
+mod spawn;
 mod sshd;
 
 use crate::harness::{LIMIT, Session, Workspace, agent, recipient, signal};
@@ -38,7 +41,7 @@ impl Hosts {
         let gpu = Workspace::with_members(at_gpu);
         let program = scratch.path().join("team-lead");
         let lines = format!(
-            "#!/bin/sh\nexport HOME='{}' TEAM_FSYNC=off TEAM_TEST_WORKSPACE='{}'\nexec '{}' \"$@\"\n",
+            "#!/bin/sh\nexport HOME='{}' TEAM_FSYNC=off TEAM_READY_TIMEOUT=120 TEAM_TEST_WORKSPACE='{}'\nexec '{}' \"$@\"\n",
             gpu.home().display(),
             gpu.path().display(),
             env!("CARGO_BIN_EXE_team-lead")

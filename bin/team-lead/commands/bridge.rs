@@ -2,6 +2,7 @@
 
 mod address;
 mod service;
+mod start_asked;
 
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
@@ -10,12 +11,12 @@ use address::Address;
 use bridge::nats::{self, NatsError, Settings};
 use bridge::ssh::{Ssh, SshAddress, call};
 use bridge::{Core, OpenError, RunError, Side, run_pipe};
-use protocol::HostId;
+use protocol::{HostId, HostSpawn, RequestId, SpawnOutcome, SpawnRefusal};
 use serde_json::json;
 use service::service;
 use std::path::PathBuf;
 use std::time::Duration;
-use teamdir::{Liveness, LockError, RosterError, TeamDir};
+use teamdir::{BridgeGuard, Liveness, LockError, RosterError, TeamDir};
 use tokio::runtime::Runtime;
 
 /// How long is waited after what may pass by itself.
@@ -73,6 +74,13 @@ pub(crate) struct Bridge {
     /// Let people of every linked host answer what is asked here, not only those of the host of the lead.
     #[arg(long, conflicts_with = "forget")]
     accept_answers: bool,
+    /// Let the host of the lead have members started here (`team-lead spawn NAME ROLE --host HOST`). With ssh:// it is
+    /// for the host that is called.
+    #[arg(long, conflicts_with = "forget")]
+    accept_spawns: bool,
+    /// Start the member of this ask of another host.
+    #[arg(long, value_name = "ID", hide = true, conflicts_with_all = ["address", "forget", "stdio", "service"])]
+    start_asked: Option<RequestId>,
     /// Be the other end: frames come from standard input and go to standard output.
     #[arg(long, conflicts_with = "address")]
     stdio: bool,
@@ -84,6 +92,9 @@ pub(crate) struct Bridge {
 pub(crate) fn run(team: &TeamDir, args: &Args, command: &Bridge) -> Result<(), Failure> {
     if let Some(host) = &command.forget {
         return forget(team, args, host);
+    }
+    if let Some(id) = &command.start_asked {
+        return start_asked::run(team, args, id);
     }
     let address = match command.stdio {
         true => None,
@@ -98,6 +109,9 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Bridge) -> Result<(), F
     core.set_lease(Duration::from_secs(command.lease));
     if command.accept_answers {
         core.accept_answers();
+    }
+    if command.accept_spawns {
+        core.accept_spawns(start_asked::starter(team));
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -159,6 +173,7 @@ fn run_ssh(
     let ssh = Ssh {
         command: command.ssh.split_whitespace().map(str::to_owned).collect(),
         program: command.remote_program.clone(),
+        accept_spawns: command.accept_spawns,
     };
     let error = runtime.block_on(call(core, &ssh, address));
     Err(failure(error.is_refusal(), &error))
@@ -236,8 +251,27 @@ fn default_name(command: &Bridge) -> Result<HostId, Failure> {
     })
 }
 
+/// Nobody will tell any more what became of members that the host was asked to start.
+fn forget_asks(team: &TeamDir, guard: &BridgeGuard, host: &HostId) -> Result<(), Failure> {
+    for spawn in team.sent_spawns()? {
+        if spawn.host == *host && spawn.outcome.is_none() {
+            let why = SpawnRefusal::Forgotten;
+            let text = "the host was forgotten before it had answered".to_owned();
+            let ended = HostSpawn {
+                told: true,
+                outcome: Some(SpawnOutcome::Refused { why, text }),
+                ended_at: Some(teamdir::now()),
+                ..spawn
+            };
+            team.update_sent_spawn(guard, &ended)?;
+        }
+    }
+    Ok(())
+}
+
 fn forget(team: &TeamDir, args: &Args, host: &HostId) -> Result<(), Failure> {
     let guard = team.lock_bridge().map_err(|error| held(team, error))?;
+    forget_asks(team, &guard, host)?;
     let kept = team.forget_peer(&guard, host)?;
     if team.roster()?.lead_host.as_ref() == Some(host) {
         team.forget_board_copy(&guard)?;

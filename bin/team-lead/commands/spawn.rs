@@ -1,5 +1,7 @@
 //! `spawn`: starts, wakes or restarts a teammate.
 
+mod elsewhere;
+
 use crate::budget_args::BudgetArgs;
 use crate::cli::Args;
 use crate::duration;
@@ -12,7 +14,10 @@ use crate::tuning_args::TuningArgs;
 use config::Config;
 use member::NO_MODEL_CHOSEN;
 use processes::{NoTeammate, Programs, SpawnError, Spawned};
-use protocol::{AgentName, Caps, MemberSpec, Recipient, RestartPolicy, SandboxMode, TreeMode};
+use protocol::{
+    AgentName, Caps, HostId, MemberSpec, Recipient, RestartPolicy, SandboxMode, SpawnOptions,
+    TreeMode, Tuning,
+};
 use serde_json::json;
 use std::time::Duration;
 use team::Actor;
@@ -28,6 +33,7 @@ Examples:
   team-lead spawn dora coder --tree own
   team-lead spawn erin coder --engine acp:claude --network on
   team-lead spawn alice coder --fresh --prompt 'Now the lexer.'
+  team-lead spawn frank coder --host gpu1 --prompt 'Train the model.'
 
 The command returns when the teammate is ready, or fails with the reason and leaves nothing behind.
 If there is no team folder, it is created. An idle teammate gets the prompt as its next work; a
@@ -35,7 +41,10 @@ working one is left alone, and that is an error. One that has died or was shut d
 its conversation, its mail and its task. Without a prompt a teammate waits for mail or a task, and
 does not call its model until then.
 
-With --json: {\"name\", \"role\", \"spawned\": \"started\" or \"woken\", \"pid\", \"incarnation\",
+With --host another host starts it, as its own settings say, if its bridge runs with --accept-spawns.
+The command waits a minute for that; then, or if the host cannot be reached, the ask is queued.
+
+With --json: {\"name\", \"role\", \"spawned\": \"started\", \"woken\" or \"queued\", \"pid\", \"incarnation\",
 \"came_back\", \"prompt_sent\"}.")]
 pub(crate) struct Spawn {
     /// The name: letters, digits, _ and -.
@@ -76,6 +85,10 @@ pub(crate) struct Spawn {
     /// Where it works: own (a tree of its own, whose commits it submits) or shared (the workspace).
     #[arg(long, value_name = "PLACE", value_parser = |text: &str| text.parse::<TreeMode>())]
     tree: Option<TreeMode>,
+    /// The host to start it on, where it is then at home. Its settings count: only --prompt, --model (one that they
+    /// name), --require-plan, --no-claim, --ask and --deny go with this.
+    #[arg(long, value_name = "HOST")]
+    host: Option<HostId>,
     #[command(flatten)]
     sandbox: SandboxArgs,
     #[command(flatten)]
@@ -93,6 +106,11 @@ enum Policy {
 }
 
 pub(crate) fn run(args: &Args, command: &Spawn) -> Result<(), Failure> {
+    if let Some(host) = &command.host
+        && elsewhere::is_elsewhere(args, host)?
+    {
+        return elsewhere::run(args, command, host);
+    }
     let spec = command.spec()?;
     // Checked before the team folder is created: an error here must create nothing.
     let programs = Programs::find()?;
@@ -212,6 +230,45 @@ fn within_budget(
 }
 
 impl Spawn {
+    /// What another host is told of the member.
+    fn asked_options(&self) -> Result<SpawnOptions, Failure> {
+        let rules = self.permissions.rules().unwrap_or_default();
+        for (option, is_given) in [
+            ("--allow", !rules.allow.is_empty()),
+            ("--yes", rules.yes),
+            ("--exec", self.exec.is_some()),
+            ("--engine", self.engine.is_some()),
+            ("--fresh", self.fresh),
+            ("--restart", self.restart.is_some()),
+            ("--idle-timeout", self.idle_timeout.is_some()),
+            ("--tree", self.tree.is_some()),
+            ("--sandbox", self.sandbox.sandbox.is_some()),
+            ("--network", self.sandbox.network.is_some()),
+            ("--trust", self.trust.is_given()),
+            ("a budget", !self.budget.limits().is_empty()),
+            (
+                "how its model is asked",
+                self.tuning.web().is_some() || self.tuning.tuning() != Tuning::default(),
+            ),
+        ] {
+            if is_given {
+                let message = format!("{option} is up to the settings of the host that starts it");
+                return Err(Failure::new(Kind::Usage, message).hint("team-lead spawn --help"));
+            }
+        }
+        Ok(SpawnOptions {
+            name: self.name.clone(),
+            role: self.role.clone(),
+            prompt: self.prompt.as_deref().map(text).transpose()?,
+            model: self.model.clone(),
+            require_plan: self.require_plan,
+            no_claim: self.no_claim,
+            deny: rules.deny,
+            ask: rules.ask,
+            ..SpawnOptions::default()
+        })
+    }
+
     fn spec(&self) -> Result<MemberSpec, Failure> {
         let spec = MemberSpec {
             prompt: self.prompt.as_deref().map(text).transpose()?,

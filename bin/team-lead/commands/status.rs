@@ -1,6 +1,7 @@
 //! `status`: the state of the team, from its files and the operating system.
 
 mod hosts;
+mod spawns;
 mod table;
 
 use crate::cli::Args;
@@ -39,10 +40,12 @@ On a terminal the members are shown in columns, and their states in colours (NO_
 pipe or a file goes one line for each member.
 
 Members at home on other hosts are shown as those hosts last reported them, with the host; each other host
-with how it stands with it and how much is queued for it.
+with how it stands with it and how much is queued for it. Members that another host was asked to start
+(`spawn --host`) are shown until they are started, and for an hour if they were not.
 
 With --json: {\"team_name\", \"folder\", \"lead\": {\"pid\", ...} or null, \"host\", \"hosts\": [{\"name\",
-\"state\": linked, unreachable or no_bridge, \"queued\", ...}], \"members\": [{\"name\", \"role\",
+\"state\": linked, unreachable or no_bridge, \"queued\", ...}], \"spawns\": [{\"ask\", \"name\", \"host\",
+\"state\": queued, sent, starting, refused or failed, \"why\", ...}], \"members\": [{\"name\", \"role\",
 \"status\", \"state\", \"pid\", \"incarnation\", \"since\", \"unread\", \"task\", \"todo\", \"sandbox\", \"tokens\", \"cost\", ...}]}.
 A member that asks another model of its list than the first shows which, as \"asked_model\".
 The sandbox is the level in force for the member's commands: full, landlock or none (docs/security.md).")]
@@ -99,15 +102,17 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
         None => LeadPlace::Here(running_lead(team)?.map(Box::new)),
     };
     let hosts = processes::host_views(team)?;
+    let spawns = spawns::spawns(team)?;
     // `budget` and `costs` report an unreadable budget.
     let budget = team.budget().unwrap_or_default();
     if args.json {
         let members: Vec<Value> = views.iter().map(|view| as_json(view, &budget)).collect();
         let folder = team.layout().root().display().to_string();
         let hosts: Vec<Value> = hosts.iter().map(hosts::as_json).collect();
+        let spawns: Vec<Value> = spawns.iter().map(spawns::ShownSpawn::as_json).collect();
         let status = json!({
             "team_name": team_name, "folder": folder, "lead": lead.as_json(), "members": members,
-            "host": roster.host, "hosts": hosts,
+            "host": roster.host, "hosts": hosts, "spawns": spawns,
         });
         return print_json(&status);
     }
@@ -125,6 +130,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
         lines.extend(views.iter().map(|view| as_text(view, &budget)));
     }
     let others = std::iter::once(lead.as_text()).chain(hosts.iter().map(hosts::as_text));
+    let others = others.chain(spawns.iter().map(spawns::ShownSpawn::as_text));
     lines.extend(others.map(|line| match columns {
         Some(columns) => wrapped("", &line, columns),
         None => line,

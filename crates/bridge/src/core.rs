@@ -5,20 +5,24 @@ mod error;
 mod peers;
 mod requests;
 mod settle;
+mod spawns;
 mod take;
 
 pub use error::{ApplyError, CollectError, OpenError, SettleError};
+pub use spawns::Starter;
 
 use crate::forward::forward;
 use crate::home::{Told, at_home};
 use crate::judge::{Verdict, judge};
 use crate::lease::Leases;
+use crate::quota::Quotas;
 use board::ToldBoard;
 use protocol::{
     AppliedMark, BoardFrame, Extra, Frame, HostId, HostMembers, Payload, Peer, Recipient, Roster,
 };
 use requests::{ToldRequests, tell_before_mail};
 use settle::Unsettled;
+use spawns::Spawns;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use teamdir::{BoardPlace, BridgeGuard, MemberSession, Outbox, RosterError, TeamDir, Watcher, now};
@@ -43,10 +47,12 @@ pub struct Core {
     told: BTreeMap<HostId, Told>,
     told_board: ToldBoard,
     leases: Leases,
+    quotas: Quotas,
     requests: Arc<Mutex<ToldRequests>>,
     unsettled: Unsettled,
     /// See [`Self::is_behind`].
     is_behind: bool,
+    spawns: Spawns,
     guard: BridgeGuard,
 }
 
@@ -68,12 +74,15 @@ impl Core {
             told: BTreeMap::new(),
             told_board: ToldBoard::default(),
             leases: Leases::new(std::time::Instant::now()),
+            quotas: Quotas::default(),
             requests: Arc::new(Mutex::new(ToldRequests::of(team)?)),
             unsettled: Unsettled::default(),
             is_behind: false,
+            spawns: Spawns::default(),
             guard,
         };
         team.forget_old_asks(&core.guard)?;
+        team.prepare_spawns(&core.guard)?;
         if let Some(home) = &team.roster()?.lead_host {
             core.keep_copy(home)?;
         }
@@ -144,6 +153,7 @@ impl Core {
         self.collect_last_asks(&roster, &home)?;
         self.introduce(&home)?;
         self.collect_requests(&roster)?;
+        self.collect_spawns(&roster)?;
         self.follow_inboxes(&roster)?;
         self.collect_board(&roster)?;
         let mut unread_hosts = BTreeSet::new();
@@ -210,6 +220,8 @@ impl Core {
             Ok(BoardPlace::Here) | Err(_) => watcher.watch_folder(&layout.tasks_dir()),
         }
         watcher.watch_folder(&layout.requests_dir());
+        watcher.watch_folder(&layout.sent_spawns_dir());
+        watcher.watch_folder(&layout.taken_spawns_dir());
         for owner in self.readers.keys() {
             watcher.watch_file(&layout.inbox(owner));
         }
@@ -314,6 +326,7 @@ impl Core {
             Payload::AnswerRefused { answer, reason } => {
                 self.take_refusal(&frame.from, answer, reason)?;
             }
+            Payload::Spawn(said) => self.take_spawn(&frame.from, said)?,
         }
         Ok(verdict)
     }

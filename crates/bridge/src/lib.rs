@@ -23,12 +23,13 @@ mod judge;
 mod lease;
 pub mod nats;
 mod pipe;
+mod quota;
 mod run;
 pub mod ssh;
 pub mod transport;
 
 pub use admit::{Refusal, admit_answer, admit_mail, admit_members, admit_request};
-pub use core::{ApplyError, CollectError, Core, OpenError, SettleError};
+pub use core::{ApplyError, CollectError, Core, OpenError, SettleError, Starter};
 pub use judge::{StreamError, Verdict, check_peer_mark, judge};
 pub use lease::LEASE;
 pub use pipe::{Hello, Pipe, PipeReceiver, PipeSender};

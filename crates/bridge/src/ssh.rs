@@ -101,6 +101,8 @@ pub struct Ssh {
     pub command: Vec<String>,
     /// `team-lead` on the other host.
     pub program: String,
+    /// Whether members may be started there that are asked for here.
+    pub accept_spawns: bool,
 }
 
 impl Ssh {
@@ -136,9 +138,14 @@ impl Ssh {
         let name = address.default_name();
         let name = name.map(|name| format!(" --default-name {name}"));
         format!(
-            "{} bridge --stdio --dir {path}{}",
+            "{} bridge --stdio --dir {path}{}{}",
             quoted(&self.program),
-            name.unwrap_or_default()
+            name.unwrap_or_default(),
+            if self.accept_spawns {
+                " --accept-spawns"
+            } else {
+                ""
+            }
         )
     }
 }
@@ -228,6 +235,7 @@ mod tests {
         let ssh = Ssh {
             command: vec!["ssh".to_owned()],
             program: "team-lead".to_owned(),
+            accept_spawns: false,
         };
         assert_eq!(
             ssh.remote_command(&address),

@@ -6,8 +6,12 @@
 mod board;
 #[path = "core/faults.rs"]
 mod faults;
+#[path = "core/flood.rs"]
+mod flood;
 #[path = "core/requests.rs"]
 mod requests;
+#[path = "core/spawns.rs"]
+mod spawns;
 
 use bridge::Core;
 use proptest::prelude::*;

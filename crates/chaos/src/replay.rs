@@ -173,6 +173,7 @@ impl Replay {
                 ..
             } => self.die(member, incarnation),
             EventKind::GaveUp { .. }
+            | EventKind::HostSpawn { .. }
             | EventKind::Submission { .. }
             | EventKind::Tree { .. }
             | EventKind::Land { .. }

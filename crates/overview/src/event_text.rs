@@ -66,6 +66,10 @@ const fn tone(kind: &EventKind) -> Tone {
         | EventKind::DeadLetter { .. }
         | EventKind::Budget { .. }
         | EventKind::HookFailed { .. } => Tone::Bad,
+        EventKind::HostSpawn { action, .. } => match action.as_bytes() {
+            b"refused" | b"failed" => Tone::Bad,
+            _ => Tone::Plain,
+        },
         EventKind::Request { .. } | EventKind::Resolve { .. } => Tone::Asks,
         EventKind::Send { .. }
         | EventKind::Leave { .. }
@@ -128,6 +132,13 @@ fn text(event: &Event) -> Option<String> {
             action,
             limits,
         } => budget(member.as_ref(), action, limits),
+        EventKind::HostSpawn {
+            host,
+            name,
+            action,
+            reason,
+            ..
+        } => host_spawn(host.as_str(), name, action, reason.as_deref()),
         EventKind::Submission { .. }
         | EventKind::Tree { .. }
         | EventKind::Land { .. }
@@ -171,6 +182,14 @@ fn side_text(kind: &EventKind) -> Option<String> {
     Some(format!(
         "! a {hook} hook of {member} failed: {reason} ({command})"
     ))
+}
+
+/// What has become of a member that another host is to start.
+fn host_spawn(host: &str, name: &str, action: &str, reason: Option<&str>) -> String {
+    let mark = if reason.is_some() { '!' } else { '+' };
+    let reason = reason.map(|reason| format!(": {reason}"));
+    let reason = reason.unwrap_or_default();
+    format!("{mark} {name} on {host} {action}{reason}")
 }
 
 fn budget(member: Option<&Recipient>, action: &str, limits: &str) -> String {

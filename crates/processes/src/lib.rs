@@ -43,6 +43,7 @@ pub use shutdown::kill::{KillError, Killed, kill};
 pub use shutdown::{
     EndError, Ended, FollowError, ShutdownAllOptions, follow_shutdown, shut_down_all,
 };
+pub use start::asked::{AskedSpawn, spawn_asked};
 pub use start::launch::LaunchError;
 pub use start::programs::{NoTeammate, Programs};
 pub use start::spawn::{SpawnError, Spawned, spawn};

@@ -1,9 +1,9 @@
 //! Events: `events.jsonl`, what happened in the team, one object per line.
 
 use crate::{
-    AgentName, CommitId, DeathCause, Incarnation, MessageId, Money, Party, Phase, Recipient,
-    RequestId, RequestKind, RequestStatus, RestartReason, Sender, SubmissionId, SubmissionStatus,
-    TaskId, TaskStatus, Timestamp,
+    AgentName, CommitId, DeathCause, HostId, Incarnation, MessageId, Money, Party, Phase,
+    Recipient, RequestId, RequestKind, RequestStatus, RestartReason, Sender, SubmissionId,
+    SubmissionStatus, TaskId, TaskStatus, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -47,6 +47,18 @@ pub enum EventKind {
         /// The phase.
         phase: Phase,
         /// Why, where there is something to say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// A member that another host is to start: it was asked for, or the ask has ended.
+    HostSpawn {
+        /// The ask.
+        request_id: RequestId,
+        host: HostId,
+        name: String,
+        /// `asked`, `started`, `refused` or `failed`.
+        action: String,
+        /// Why it was not started.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },

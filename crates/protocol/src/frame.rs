@@ -1,10 +1,14 @@
 //! Frames: what crosses from the team folder of one host to that of another, and the files of a bridge.
 
 mod board;
+mod spawn;
 
 pub use board::{
     AskEnd, BoardAnswer, BoardAsk, BoardChange, BoardClaim, BoardCopy, BoardFrame, BoardOutcome,
     BoardTasks, TaskChange,
+};
+pub use spawn::{
+    HostSpawn, SpawnAnswer, SpawnAsk, SpawnFrame, SpawnOptions, SpawnOutcome, SpawnRefusal,
 };
 
 use crate::{
@@ -59,6 +63,8 @@ pub enum Payload {
     Answer { answer: SentAnswer },
     /// This answer of the receiving host has no effect.
     AnswerRefused { answer: SentAnswer, reason: String },
+    /// Something about a member that is to be started on the host it is at home on.
+    Spawn(SpawnFrame),
 }
 
 /// Who is at home on a host.

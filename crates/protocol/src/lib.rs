@@ -61,8 +61,9 @@ pub use effect::Effect;
 pub use event::{Event, EventKind, EventLine};
 pub use frame::{
     AppliedMark, AskEnd, BoardAnswer, BoardAsk, BoardChange, BoardClaim, BoardCopy, BoardFrame,
-    BoardOutcome, BoardTasks, Frame, HostMember, HostMembers, MAX_FRAME_BYTES,
-    MAX_FRAMES_UNDER_WAY, Payload, Peer, SentMark, TaskChange, ToldRequests,
+    BoardOutcome, BoardTasks, Frame, HostMember, HostMembers, HostSpawn, MAX_FRAME_BYTES,
+    MAX_FRAMES_UNDER_WAY, Payload, Peer, SentMark, SpawnAnswer, SpawnAsk, SpawnFrame, SpawnOptions,
+    SpawnOutcome, SpawnRefusal, TaskChange, ToldRequests,
 };
 pub use grant::{Grant, GrantScope, Grants};
 pub use id::{

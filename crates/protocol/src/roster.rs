@@ -2,7 +2,8 @@
 
 use crate::{
     AgentName, Effort, FormatVersion, HostId, Incarnation, MemberRules, MessageId, NameError,
-    NetworkSetting, Recipient, SandboxMode, Temperature, Thinking, Timestamp, TreeMode, Tuning,
+    NetworkSetting, Recipient, RequestId, SandboxMode, Temperature, Thinking, Timestamp, TreeMode,
+    Tuning,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
@@ -92,6 +93,8 @@ record! {
         opt gave_up: String => "gave_up",
         /// The host that it is at home on; absent if it is this one.
         opt host: HostId => "host",
+        /// The ask of another host that it was first started for.
+        opt asked: RequestId => "asked",
     }
 }
 
@@ -320,6 +323,7 @@ impl From<MemberSpec> for Member {
             restarts: None,
             gave_up: None,
             host: None,
+            asked: None,
             extra: crate::Extra::new(),
         }
     }

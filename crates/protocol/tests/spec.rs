@@ -5,10 +5,10 @@
 
 use protocol::{
     AppliedMark, BoardClaim, BoardCopy, Body, Budget, ConversationRecord, DeadLetter, EventKind,
-    EventLine, ExitRecord, Frame, Grants, Holder, JournalLine, JournalRecord, Line, LiveState,
-    MemberStatus, Note, Payload, Peer, Request, RequestFile, RequestKind, RequestStatus, Roster,
-    SentAnswer, SentMark, SessionHeader, Submission, Task, TaskStatus, TeamLimits, TodoList,
-    ToldRequests, Traffic, decode_line, exit,
+    EventLine, ExitRecord, Frame, Grants, Holder, HostSpawn, JournalLine, JournalRecord, Line,
+    LiveState, MemberStatus, Note, Payload, Peer, Request, RequestFile, RequestKind, RequestStatus,
+    Roster, SentAnswer, SentMark, SessionHeader, Submission, Task, TaskStatus, TeamLimits,
+    TodoList, ToldRequests, Traffic, decode_line, exit,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -114,6 +114,7 @@ words!(MESSAGE_TYPES, message_type, Body {
 words!(EVENTS, event_word, EventKind {
     EventKind::Spawn { .. } => "spawn",
     EventKind::Ready { .. } => "ready",
+    EventKind::HostSpawn { .. } => "host_spawn",
     EventKind::State { .. } => "state",
     EventKind::Send { .. } => "send",
     EventKind::Deliver { .. } => "deliver",
@@ -215,6 +216,7 @@ fn every_fence_says_what_it_holds() {
         "json peer",
         "json board_copy",
         "json board_claim",
+        "json host_spawn",
         "json sent_answer",
         "json told_requests",
         "text layout",
@@ -240,6 +242,7 @@ words!(PAYLOADS, payload_kind, Payload {
     Payload::Request { .. } => "request",
     Payload::Answer { .. } => "answer",
     Payload::AnswerRefused { .. } => "answer_refused",
+    Payload::Spawn(_) => "spawn",
 });
 
 #[test]
@@ -256,6 +259,7 @@ fn every_kind_of_frame_and_the_marks_of_a_bridge_are_shown_and_read_as_written()
     documents::<Peer>("json peer");
     documents::<BoardCopy>("json board_copy");
     documents::<BoardClaim>("json board_claim");
+    documents::<HostSpawn>("json host_spawn");
     documents::<SentAnswer>("json sent_answer");
     documents::<ToldRequests>("json told_requests");
 }

@@ -17,6 +17,7 @@
 //! * [`MemberState`]: the state of a member. The operating system's lock decides whether it is alive.
 //! * [`judge`]: whether mail for an earlier incarnation is delivered to a later one.
 //! * [`advance`]: `submitted -> checking -> merged | conflict | failed`, for the work that members submit.
+//! * [`check_spawn`]: whether a host may have a member started here, and as what.
 //! * [`RestartHistory`]: whether and when a dead member is restarted by its policy.
 //!
 //! Refusals are values whose text names the object, the cause and, where there is one, the next step.
@@ -27,6 +28,7 @@
 pub mod board;
 mod call;
 mod delivery;
+mod host_spawn;
 mod member;
 mod names;
 mod party;
@@ -43,6 +45,7 @@ pub use board::{
 };
 pub use call::{call_line, main_argument};
 pub use delivery::{Conversation, Delivery, judge};
+pub use host_spawn::{MAX_OPEN_SPAWNS, SpawnRefused, check_spawn, spawn_spec};
 pub use member::{Facts, MemberState, member_state};
 pub use names::{NameRefusal, check_new_name};
 pub use plan::{GateRefusal, Permission, PlanFacts, PlanFile, PlanGate, SubmittedPlan, plan_hash};

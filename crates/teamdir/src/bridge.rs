@@ -6,9 +6,11 @@
 
 mod copies;
 mod outbox;
+mod spawns;
 mod waiting;
 
 pub use outbox::{Outbox, OutboxError};
+pub use spawns::SpawnGuard;
 
 use crate::error::{Context, PathError};
 use crate::files::{self, atomic, create_dir};

@@ -15,7 +15,7 @@
 //!   faults and gates.
 //! - [`forbid_namespaces`] makes a machine without user namespaces of this one, for one command.
 //! - [`NatsServer`] is a real NATS server, [`nats_cluster`] a cluster of them.
-//! - [`SshServer`] is a real server of SSH.
+//! - [`SshServer`] is a real server of SSH. A [`Relay`] is a bad network in front of a server.
 //! - [`SmallDisk`] is a disk that is soon full, [`LoopDisk`] a disk whose power
 //!   can be cut. Where they cannot be had they return a [`Skip`], which
 //!   [`report_skip`] puts on standard error.
@@ -26,6 +26,7 @@ pub mod llm_server;
 mod namespaces;
 mod nats;
 mod process;
+mod relay;
 mod repository;
 mod rng;
 mod ssh;
@@ -37,6 +38,7 @@ pub use disk::{LoopDisk, Skip, SmallDisk, report_skip};
 pub use namespaces::forbid_namespaces;
 pub use nats::{NatsConfig, NatsPlace, NatsServer, nats_cluster};
 pub use process::{Gate, Worker};
+pub use relay::{Network, Relay};
 pub use repository::{commit_all, git, git_command, init_repository, name_person};
 pub use rng::Rng;
 pub use ssh::SshServer;

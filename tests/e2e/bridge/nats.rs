@@ -62,7 +62,7 @@ fn usage_as_a_service_leaves_the_password_in_a_file_of_its_own() {
 }
 
 /// A NATS server with one user, or nothing if none is installed.
-fn broker(place: &Path, test: &str) -> Option<(Worker, String)> {
+pub(super) fn broker(place: &Path, test: &str) -> Option<(Worker, String)> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache.or_else(|| Some(std::env::home_dir()?.join(".cache")))?;
     let program = cache.join("team-lead-test-tools/nats/bin/nats-server");
@@ -81,7 +81,7 @@ fn broker(place: &Path, test: &str) -> Option<(Worker, String)> {
     Some((Worker::spawn(&mut command).unwrap(), address))
 }
 
-fn start(workspace: &Workspace, words: &[&str], address: &str) -> Session {
+pub(super) fn start(workspace: &Workspace, words: &[&str], address: &str) -> Session {
     let mut command = workspace.command(&[&["bridge"], words].concat());
     workspace.start_command(command.env(VARIABLE, address))
 }

@@ -26,6 +26,9 @@ pub(super) fn service(
     if command.accept_answers {
         words.push("--accept-answers".to_owned());
     }
+    if command.accept_spawns {
+        words.push("--accept-spawns".to_owned());
+    }
     if command.lease != bridge::LEASE.as_secs() {
         words.extend(["--lease".to_owned(), command.lease.to_string()]);
     }
@@ -40,10 +43,15 @@ pub(super) fn service(
         ),
         Address::Ssh(_) | Address::Nats { .. } => String::new(),
     };
+    // Members that were started for another host go on when the bridge ends.
+    let kill_mode = match command.accept_spawns {
+        true => "KillMode=process\n",
+        false => "",
+    };
     let words: Vec<String> = words.iter().map(|word| unit_word(word)).collect();
     Ok(format!(
         "[Unit]\nDescription=Bridge of a team to other hosts\nAfter=network-online.target\n\n\
-         [Service]\n{environment}ExecStart={}\nRestart=on-failure\nRestartSec=10\n\
+         [Service]\n{environment}ExecStart={}\nRestart=on-failure\nRestartSec=10\n{kill_mode}\
          # What was refused stays refused until a person has done what the log says.\n\
          RestartPreventExitStatus={}\n\n\
          [Install]\nWantedBy=default.target",

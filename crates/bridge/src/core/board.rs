@@ -235,7 +235,7 @@ impl Core {
 
     /// Decides about a change, once, and puts the answer into the outbox.
     fn decide(
-        &self,
+        &mut self,
         from: &HostId,
         ask: &BoardAsk,
         home: Option<&HostId>,
@@ -245,7 +245,11 @@ impl Core {
             (Some(known), _) => known,
             (None, Some(home)) => refused(&ask.id, &format!("the board is at home on '{home}'")),
             (None, None) => {
-                let answer = fitting(team::decide(&self.team, from, ask)?);
+                let ends_claim = ask.change.ends_claim();
+                let answer = match self.quotas.take(from, ends_claim, Instant::now()) {
+                    Ok(()) => fitting(team::decide(&self.team, from, ask)?),
+                    Err(why) => too_many(&ask.id, &why),
+                };
                 self.team.put_decided(&self.guard, from, &answer)?;
                 answer
             }
@@ -458,6 +462,18 @@ fn size(task: &Task) -> usize {
     JsonLine::encode(task).map_or(0, |line| line.len())
 }
 
+fn too_many(id: &RequestId, reason: &str) -> BoardAnswer {
+    BoardAnswer {
+        id: id.clone(),
+        outcome: BoardOutcome::Refused {
+            reason: reason.to_owned(),
+            missing: None,
+            is_lease_over: false,
+            is_too_many: true,
+        },
+    }
+}
+
 fn refused(id: &RequestId, reason: &str) -> BoardAnswer {
     BoardAnswer {
         id: id.clone(),
@@ -465,6 +481,7 @@ fn refused(id: &RequestId, reason: &str) -> BoardAnswer {
             reason: reason.to_owned(),
             missing: None,
             is_lease_over: false,
+            is_too_many: false,
         },
     }
 }

@@ -95,7 +95,8 @@ fn size_about(frame: &Frame) -> usize {
         payload @ (protocol::Payload::Board(_)
         | protocol::Payload::Request { .. }
         | protocol::Payload::Answer { .. }
-        | protocol::Payload::AnswerRefused { .. }) => {
+        | protocol::Payload::AnswerRefused { .. }
+        | protocol::Payload::Spawn(_)) => {
             serde_json::to_vec(payload).map_or(512, |bytes| 512 + bytes.len())
         }
     }

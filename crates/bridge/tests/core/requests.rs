@@ -378,3 +378,36 @@ fn an_answer_to_a_member_that_has_left_is_recorded_and_does_not_stop_the_link() 
     assert_eq!(gpu.told_requests().unwrap().len(), 0);
     assert_eq!(laptop.frames_waiting(&host("gpu1")).unwrap(), 0);
 }
+
+#[test]
+fn after_a_restart_without_the_option_other_hosts_are_told_of_no_request() {
+    let place = tempfile::tempdir().unwrap();
+    let laptop = team(&place.path().join("a"), &["alice"]);
+    let gpu = team(&place.path().join("b"), &["bob"]);
+    let mut a = open(&laptop, "laptop", "gpu1");
+    let mut b = open(&gpu, "gpu1", "laptop");
+    a.accept_answers();
+    settle(&mut a, &mut b);
+    let first = ask(&laptop, "11112222", None);
+    settle(&mut a, &mut b);
+    assert_eq!(team::waiting(&gpu).unwrap().len(), 1);
+    drop(a);
+    let mut a = open(&laptop, "laptop", "gpu1");
+    let second = ask(&laptop, "33334444", None);
+    team::answer_person(&laptop, &Actor::user(), &first, &person("1", "anna")).unwrap();
+    settle(&mut a, &mut b);
+    assert!(team::find_request(&gpu, &second).is_err());
+    // Nor of the answer to what it was told of before.
+    assert_eq!(decided(&gpu, &first).0, RequestStatus::Pending);
+    // An answer of that host counts no more, and it is told so.
+    let frames = forged(&mut b, "laptop", forged_answer(&second, Party::User));
+    a.apply(&frames).unwrap();
+    assert_eq!(
+        laptop.request(&second).unwrap().status(),
+        RequestStatus::Pending
+    );
+    assert!(matches!(
+        &pending(&a, "gpu1").last().unwrap().payload,
+        Payload::AnswerRefused { reason, .. } if reason.contains("--accept-answers")
+    ));
+}

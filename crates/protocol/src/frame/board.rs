@@ -130,6 +130,9 @@ pub enum BoardOutcome {
         /// Whether the claim under which it was asked has ended.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_lease_over: bool,
+        /// Whether nobody looked at it, because the host asks for too much.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_too_many: bool,
     },
 }
 

@@ -273,6 +273,7 @@ fn member() -> impl Strategy<Value = Member> {
             status,
             incarnation,
             joined_at,
+            asked: None,
             prompt_id,
             reaped,
             restarts,

@@ -35,6 +35,7 @@ pub fn decide(team: &TeamDir, from: &HostId, ask: &BoardAsk) -> Result<BoardAnsw
                     _ => None,
                 },
                 is_lease_over,
+                is_too_many: false,
             }
         }
         Err(error) => return Err(error),

@@ -248,6 +248,7 @@ fn fetched(team: &TeamDir, ask: &BoardAsk, end: AskEnd) -> Result<Option<Task>, 
             reason,
             is_lease_over,
             missing: None,
+            is_too_many: _,
         }) => Err(BoardError::RefusedThere {
             reason,
             is_lease_over,

@@ -92,7 +92,8 @@ impl MailKey {
             | Payload::Board(_)
             | Payload::Request { .. }
             | Payload::Answer { .. }
-            | Payload::AnswerRefused { .. } => None,
+            | Payload::AnswerRefused { .. }
+            | Payload::Spawn(_) => None,
         }
     }
 
