@@ -2,6 +2,7 @@
 
 mod address;
 mod service;
+mod trees;
 
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
@@ -99,6 +100,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Bridge) -> Result<(), F
     if command.accept_answers {
         core.accept_answers();
     }
+    let _trees = trees::start(team);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();

@@ -5,6 +5,7 @@ mod error;
 mod peers;
 mod requests;
 mod take;
+mod trees;
 
 pub use error::{ApplyError, CollectError, OpenError};
 
@@ -45,6 +46,7 @@ pub struct Core {
     told_board: ToldBoard,
     leases: Leases,
     requests: Arc<Mutex<ToldRequests>>,
+    sent_parts: trees::SentParts,
     guard: BridgeGuard,
 }
 
@@ -67,11 +69,13 @@ impl Core {
             told_board: ToldBoard::default(),
             leases: Leases::new(std::time::Instant::now()),
             requests: Arc::new(Mutex::new(ToldRequests::of(team)?)),
+            sent_parts: trees::SentParts::default(),
             guard,
         };
         team.forget_old_asks(&core.guard)?;
         if let Some(home) = &team.roster()?.lead_host {
             core.keep_copy(home)?;
+            team.forget_told_commits(&core.guard, home)?;
         }
         for peer in team.peers()? {
             core.meet(&peer)?;
@@ -171,6 +175,7 @@ impl Core {
                 warn!("the journal of '{owner}' grows on: {error}");
             }
         }
+        self.collect_trees()?;
         let done = self.outboxes.iter();
         for (host, outbox) in done.filter(|(host, _)| !unread_hosts.contains(host)) {
             let mut outbox = lock(outbox);
@@ -199,6 +204,9 @@ impl Core {
             Ok(BoardPlace::Here) | Err(_) => watcher.watch_folder(&layout.tasks_dir()),
         }
         watcher.watch_folder(&layout.requests_dir());
+        for host in self.outboxes.keys() {
+            watcher.watch_folder(&layout.bundles_out(host));
+        }
         for owner in self.readers.keys() {
             watcher.watch_file(&layout.inbox(owner));
         }
@@ -314,6 +322,7 @@ impl Core {
             Payload::AnswerRefused { answer, reason } => {
                 self.take_refusal(&frame.from, answer, reason)?;
             }
+            Payload::Tree(said) => self.take_tree(&frame.from, said)?,
         }
         Ok(verdict)
     }

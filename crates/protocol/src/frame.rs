@@ -1,10 +1,16 @@
 //! Frames: what crosses from the team folder of one host to that of another, and the files of a bridge.
 
 mod board;
+mod tree;
 
 pub use board::{
     AskEnd, BoardAnswer, BoardAsk, BoardChange, BoardClaim, BoardCopy, BoardFrame, BoardOutcome,
     BoardTasks, TaskChange,
+};
+
+pub use tree::{
+    BundleAgain, BundleHead, BundleName, BundlePart, HaveCommits, MAX_BUNDLE_BYTES,
+    MAX_NAMED_COMMITS, PART_BYTES, TreeFrame, UnknownBundleName,
 };
 
 use crate::{
@@ -59,6 +65,8 @@ pub enum Payload {
     Answer { answer: SentAnswer },
     /// This answer of the receiving host has no effect.
     AnswerRefused { answer: SentAnswer, reason: String },
+    /// Something about the work in trees.
+    Tree(TreeFrame),
 }
 
 /// Who is at home on a host.

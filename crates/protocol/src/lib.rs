@@ -61,13 +61,15 @@ pub use effect::Effect;
 pub use event::{Event, EventKind, EventLine};
 pub use frame::{
     AppliedMark, AskEnd, BoardAnswer, BoardAsk, BoardChange, BoardClaim, BoardCopy, BoardFrame,
-    BoardOutcome, BoardTasks, Frame, HostMember, HostMembers, MAX_FRAME_BYTES,
-    MAX_FRAMES_UNDER_WAY, Payload, Peer, SentMark, TaskChange, ToldRequests,
+    BoardOutcome, BoardTasks, BundleAgain, BundleHead, BundleName, BundlePart, Frame, HaveCommits,
+    HostMember, HostMembers, MAX_BUNDLE_BYTES, MAX_FRAME_BYTES, MAX_FRAMES_UNDER_WAY,
+    MAX_NAMED_COMMITS, PART_BYTES, Payload, Peer, SentMark, TaskChange, ToldRequests, TreeFrame,
+    UnknownBundleName,
 };
 pub use grant::{Grant, GrantScope, Grants};
 pub use id::{
-    CommitId, FrameId, HostId, IdError, Incarnation, MessageId, RequestId, SessionId, StreamEpoch,
-    SubmissionId, TaskId,
+    BundleDigest, CommitId, FrameId, HostId, IdError, Incarnation, MessageId, RequestId, SessionId,
+    StreamEpoch, SubmissionId, TaskId,
 };
 pub use journal::{
     ArchiveName, AskedRecord, AssistantRecord, Block, Checkpoint, ClearedRecord, ClearedResult,

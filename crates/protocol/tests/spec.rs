@@ -240,6 +240,7 @@ words!(PAYLOADS, payload_kind, Payload {
     Payload::Request { .. } => "request",
     Payload::Answer { .. } => "answer",
     Payload::AnswerRefused { .. } => "answer_refused",
+    Payload::Tree(_) => "tree",
 });
 
 #[test]

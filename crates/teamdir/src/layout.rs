@@ -1,6 +1,7 @@
 //! The paths of a team folder. **Invariant:** no other code joins a path under it.
 
 mod board;
+mod bundles;
 
 use crate::files::list;
 use protocol::{

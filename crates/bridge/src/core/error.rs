@@ -5,7 +5,7 @@ use protocol::{HostId, Recipient};
 use team::{AnswerError, BoardError};
 use teamdir::{
     AppendError, LockError, OutboxError, PathError, ReceiveError, RosterError, SendError,
-    SessionError, TeamFileError,
+    SessionError, SubmissionError, TeamFileError,
 };
 
 /// Why a bridge could not be started.
@@ -76,4 +76,6 @@ pub enum ApplyError {
     Board(#[from] BoardError),
     #[error(transparent)]
     Answer(#[from] AnswerError),
+    #[error(transparent)]
+    Submission(#[from] SubmissionError),
 }

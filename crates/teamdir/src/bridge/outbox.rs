@@ -96,7 +96,8 @@ impl MailKey {
             | Payload::Board(_)
             | Payload::Request { .. }
             | Payload::Answer { .. }
-            | Payload::AnswerRefused { .. } => None,
+            | Payload::AnswerRefused { .. }
+            | Payload::Tree(_) => None,
         }
     }
 
