@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use test_support::{git, init_repository, wait_until};
 
-
 /// Two hosts with the same repository, and bob with a tree of his own on the one that is called.
 fn hosts() -> Hosts {
     let (laptop, gpu) = (Workspace::new(), Workspace::new());
