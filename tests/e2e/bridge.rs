@@ -8,6 +8,7 @@ mod requests;
 mod shown;
 mod spawn;
 mod sshd;
+mod trees;
 
 use crate::harness::{LIMIT, Session, Workspace, agent, recipient, signal};
 use nix::sys::signal::Signal;
@@ -37,8 +38,14 @@ struct Hosts {
 
 impl Hosts {
     fn new(at_laptop: &[&str], at_gpu: &[&str]) -> Self {
+        Self::of(
+            Workspace::with_members(at_laptop),
+            Workspace::with_members(at_gpu),
+        )
+    }
+
+    fn of(laptop: Workspace, gpu: Workspace) -> Self {
         let scratch = tempfile::tempdir().unwrap();
-        let gpu = Workspace::with_members(at_gpu);
         let program = scratch.path().join("team-lead");
         let lines = format!(
             "#!/bin/sh\nexport HOME='{}' TEAM_FSYNC=off TEAM_READY_TIMEOUT=120 TEAM_TEST_WORKSPACE='{}'\nexec '{}' \"$@\"\n",
@@ -53,7 +60,7 @@ impl Hosts {
             "#!/bin/sh\nfor last; do :; done\nexec sh -c \"exec $last\"\n",
         );
         Self {
-            laptop: Workspace::with_members(at_laptop),
+            laptop,
             gpu,
             program,
             ssh,

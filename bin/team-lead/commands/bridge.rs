@@ -3,6 +3,7 @@
 mod address;
 mod service;
 mod start_asked;
+mod trees;
 
 use crate::cli::Args;
 use crate::failure::{Failure, Kind};
@@ -113,6 +114,7 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Bridge) -> Result<(), F
     if command.accept_spawns {
         core.accept_spawns(start_asked::starter(team));
     }
+    let _trees = trees::start(team);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();

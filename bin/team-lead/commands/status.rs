@@ -108,7 +108,10 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
     if args.json {
         let members: Vec<Value> = views.iter().map(|view| as_json(view, &budget)).collect();
         let folder = team.layout().root().display().to_string();
-        let hosts: Vec<Value> = hosts.iter().map(hosts::as_json).collect();
+        let hosts: Vec<Value> = hosts
+            .iter()
+            .map(|host| hosts::as_json(team, host))
+            .collect();
         let spawns: Vec<Value> = spawns.iter().map(spawns::ShownSpawn::as_json).collect();
         let status = json!({
             "team_name": team_name, "folder": folder, "lead": lead.as_json(), "members": members,
@@ -129,7 +132,8 @@ pub(crate) fn run(team: &TeamDir, args: &Args, command: &Status) -> Result<(), F
     } else {
         lines.extend(views.iter().map(|view| as_text(view, &budget)));
     }
-    let others = std::iter::once(lead.as_text()).chain(hosts.iter().map(hosts::as_text));
+    let others =
+        std::iter::once(lead.as_text()).chain(hosts.iter().map(|host| hosts::as_text(team, host)));
     let others = others.chain(spawns.iter().map(spawns::ShownSpawn::as_text));
     lines.extend(others.map(|line| match columns {
         Some(columns) => wrapped("", &line, columns),

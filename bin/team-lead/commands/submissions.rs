@@ -43,6 +43,9 @@ Examples:
 
 Members and a running lead integrate by themselves; --run does it here, if none of them runs.
 
+With several machines the queue is at home on the host of the lead: a submission of another host is \"on its
+way\" until it is there.
+
 With --json: {\"submissions\": [...], \"submitted\", \"open\", \"merged\", \"returned\"}; with a number
 {\"submission\": {...}}.")]
 pub(crate) struct Submissions {
@@ -95,7 +98,13 @@ pub(crate) fn submit(args: &Args, command: &Submit) -> Result<(), Failure> {
     }
     integrate(args, &trees)?;
     let submission = team.submission(submitted.submission.id)?;
-    let text = format!("Submission {} is {}", submission.id, submission.status);
+    let place = place(&submission).map(|place| format!(" ({place})"));
+    let text = format!(
+        "Submission {} is {}{}",
+        submission.id,
+        submission.status,
+        place.unwrap_or_default()
+    );
     args.confirm(&json!({"submission": submission}), &text)
 }
 
@@ -170,11 +179,30 @@ fn line(submission: &Submission) -> String {
         ..
     } = submission;
     let task = submission.task.map(|task| format!(" (task #{task})"));
+    let place = place(submission).map(|place| format!(" ({place})"));
     format!(
-        "{id}  {status:<9}  {member}  {}  {subject}{}",
+        "{id}  {status:<9}  {member}  {}  {subject}{}{}",
         commit.short(),
-        task.unwrap_or_default()
+        task.unwrap_or_default(),
+        place.unwrap_or_default()
     )
+}
+
+/// Where a submission is that crosses between hosts.
+fn place(submission: &Submission) -> Option<String> {
+    let Submission {
+        sent_to, taken_as, ..
+    } = submission;
+    if let Some(host) = &submission.host {
+        return Some(format!("from {host}"));
+    }
+    let home = sent_to.as_ref()?;
+    Some(match (taken_as, submission.status.is_open()) {
+        (None, true) => format!("on its way to {home}"),
+        (None, false) => format!("decided on {home}"),
+        (Some(number), true) => format!("in the queue of {home} as {number}"),
+        (Some(number), false) => format!("decided on {home} as {number}"),
+    })
 }
 
 /// Everything about a submission.

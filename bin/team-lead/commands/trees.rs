@@ -257,6 +257,7 @@ impl From<IntegrationError> for Failure {
             | IntegrationError::Roster(_)
             | IntegrationError::Path(_)
             | IntegrationError::Send(_)
+            | IntegrationError::TeamFile(_)
             | IntegrationError::File { .. } => Self::failed(message),
         }
     }

@@ -2,6 +2,10 @@
 //!
 //! Another host is less trusted than this one. It speaks for those at home there and for nobody else.
 
+mod bundles;
+
+pub use bundles::{BundleRefused, admit_bundle, admit_part};
+
 use protocol::{
     HostId, HostMembers, JsonLine, Party, Recipient, Request, RequestFile, RequestKind, Roster,
     Sender, SentAnswer,

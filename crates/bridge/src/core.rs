@@ -7,6 +7,7 @@ mod requests;
 mod settle;
 mod spawns;
 mod take;
+mod trees;
 
 pub use error::{ApplyError, CollectError, OpenError, SettleError};
 pub use spawns::Starter;
@@ -53,6 +54,7 @@ pub struct Core {
     /// See [`Self::is_behind`].
     is_behind: bool,
     spawns: Spawns,
+    sent_parts: trees::SentParts,
     guard: BridgeGuard,
 }
 
@@ -79,12 +81,14 @@ impl Core {
             unsettled: Unsettled::default(),
             is_behind: false,
             spawns: Spawns::default(),
+            sent_parts: trees::SentParts::default(),
             guard,
         };
         team.forget_old_asks(&core.guard)?;
         team.prepare_spawns(&core.guard)?;
         if let Some(home) = &team.roster()?.lead_host {
             core.keep_copy(home)?;
+            team.forget_told_commits(&core.guard, home)?;
         }
         for peer in team.peers()? {
             core.meet(&peer)?;
@@ -184,6 +188,7 @@ impl Core {
             }
             self.unsettled.note(reader.has_unsynced());
         }
+        self.collect_trees()?;
         self.is_behind |= !unread_hosts.is_empty() || self.told_board.are_behind();
         let done = self.outboxes.iter();
         for (host, outbox) in done.filter(|(host, _)| !unread_hosts.contains(host)) {
@@ -222,6 +227,9 @@ impl Core {
         watcher.watch_folder(&layout.requests_dir());
         watcher.watch_folder(&layout.sent_spawns_dir());
         watcher.watch_folder(&layout.taken_spawns_dir());
+        for host in self.outboxes.keys() {
+            watcher.watch_folder(&layout.bundles_out(host));
+        }
         for owner in self.readers.keys() {
             watcher.watch_file(&layout.inbox(owner));
         }
@@ -327,6 +335,7 @@ impl Core {
                 self.take_refusal(&frame.from, answer, reason)?;
             }
             Payload::Spawn(said) => self.take_spawn(&frame.from, said)?,
+            Payload::Tree(said) => self.take_tree(&frame.from, said)?,
         }
         Ok(verdict)
     }

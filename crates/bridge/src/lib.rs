@@ -28,7 +28,10 @@ mod run;
 pub mod ssh;
 pub mod transport;
 
-pub use admit::{Refusal, admit_answer, admit_mail, admit_members, admit_request};
+pub use admit::{
+    BundleRefused, Refusal, admit_answer, admit_bundle, admit_mail, admit_members, admit_part,
+    admit_request,
+};
 pub use core::{ApplyError, CollectError, Core, OpenError, SettleError, Starter};
 pub use judge::{StreamError, Verdict, check_peer_mark, judge};
 pub use lease::LEASE;

@@ -4,6 +4,8 @@
 
 #[path = "core/board.rs"]
 mod board;
+#[path = "core/bundles.rs"]
+mod bundles;
 #[path = "core/faults.rs"]
 mod faults;
 #[path = "core/flood.rs"]

@@ -22,6 +22,7 @@
 //! between NUL bytes, and every name that it is given stands behind `--end-of-options`, `--`, or a full
 //! prefix.
 
+mod bundle;
 mod error;
 mod history;
 mod merge;
@@ -34,6 +35,7 @@ mod sandboxed_tree;
 mod tree;
 pub mod work_tree;
 
+pub use bundle::{BundleError, BundleHeader};
 pub use error::GitError;
 pub use history::{Change, Commit, Distance};
 pub use merge::{Conflict, ConflictFile, Merge};

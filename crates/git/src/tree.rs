@@ -46,7 +46,8 @@ impl Repository {
         })
     }
 
-    fn fill(&self, folder: &Path, new: &NewTree<'_>) -> Result<(), GitError> {
+    /// Makes an empty repository that borrows the objects of this one.
+    pub(crate) fn begin_tree(&self, folder: &Path, new: &NewTree<'_>) -> Result<(), GitError> {
         let format = match new.base.as_str().len() {
             64 => "sha256",
             _ => "sha1",
@@ -77,7 +78,11 @@ impl Repository {
             quoted(name),
             quoted(address)
         );
-        write(path, format!("{config}{own}"))?;
+        write(path, format!("{config}{own}"))
+    }
+
+    fn fill(&self, folder: &Path, new: &NewTree<'_>) -> Result<(), GitError> {
+        self.begin_tree(folder, new)?;
         // Uses all cores, because the checkout takes most of the time.
         let reset = Git::new(["-c", "checkout.workers=0", "reset", "--quiet", "--hard"]);
         reset.arg(new.base.as_str()).folder(folder).success()?;

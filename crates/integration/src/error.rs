@@ -7,6 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use teamdir::{
     LockError, PathError, RepairError, RosterError, SendError, StaleFileError, SubmissionError,
+    TeamFileError,
 };
 
 /// Why work on trees or submissions was not done.
@@ -78,6 +79,8 @@ pub enum IntegrationError {
     Stale(#[from] StaleFileError),
     #[error(transparent)]
     Step(#[from] StepRefusal),
+    #[error(transparent)]
+    TeamFile(#[from] TeamFileError),
     #[error(transparent)]
     Lock(#[from] LockError),
     #[error(transparent)]

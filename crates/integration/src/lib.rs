@@ -24,8 +24,11 @@
 //! forward; no tree is removed unless the repository has everything that was in it; git runs in a tree only
 //! inside a sandbox.
 
+mod bundles;
 mod check;
+mod crossing;
 mod error;
+mod following;
 mod land;
 mod queue;
 mod removal;
@@ -37,6 +40,7 @@ mod trees;
 mod view;
 mod warning;
 
+pub use bundles::BundleRefusal;
 pub use error::IntegrationError;
 pub use land::{LandOptions, Landed};
 pub use queue::QueueOutcome;
@@ -56,6 +60,8 @@ use teamdir::TeamDir;
 
 /// The branch that collects the team's work.
 pub const BRANCH: &str = "refs/heads/team/main";
+/// On another host than that of the queue: what the team's branch there was at when this host heard of it last.
+const HOME_MAIN: &str = "refs/team/home/main";
 /// The same in the tree of a member, where it is short for `team/main`.
 const UPSTREAM: &str = "refs/remotes/team/main";
 

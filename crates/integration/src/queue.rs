@@ -46,7 +46,19 @@ impl Integration {
     /// Whether there is anything to do for [`Integration::run_queue`]. Needs no git.
     pub fn is_queue_due(team: &teamdir::TeamDir) -> bool {
         let all = team.submissions().unwrap_or_default();
-        all.iter().flatten().any(is_due)
+        let is_due = |submission| is_due(submission) || Self::is_unsent(team, submission);
+        all.iter().flatten().any(is_due) || Self::has_arrivals(team)
+    }
+
+    /// Does what there is to do with other hosts, and nothing that runs what people have set. Returns `false` if
+    /// another process has the queue.
+    pub fn exchange(&self) -> Result<bool, IntegrationError> {
+        let Some(guard) = self.team.try_integrate()? else {
+            return Ok(false);
+        };
+        self.cross(&guard)?;
+        self.tell_ended(&guard, &mut Vec::new())?;
+        Ok(true)
     }
 
     /// Integrates what is in the queue, unless another process does.
@@ -78,17 +90,15 @@ impl Integration {
     ) -> Result<Option<PathBuf>, IntegrationError> {
         // Leftovers of killed processes do no harm if they cannot be removed now.
         let _ = self.team.remove_check_trees(guard);
+        self.cross(guard)?;
         loop {
-            let all = self.valid_submissions()?;
-            for submission in all.iter().filter(|found| !found.status.is_open()) {
-                if is_due(submission) {
-                    self.tell(submission)?;
-                    ended.push((submission.id, submission.status));
-                }
-            }
-            let open = all.into_iter().filter(|found| found.status.is_open());
+            self.tell_ended(guard, ended)?;
+            let all = self.valid_submissions()?.into_iter();
+            let open = all.filter(|found| found.status.is_open() && is_due(found));
             let open: Vec<Submission> = open.take(CHECKED_AT_ONCE).collect();
-            if open.is_empty() {
+            // What a host without the lead still has in its own queue is sent when this is called again.
+            if open.is_empty() || self.team.roster()?.lead_host.is_some() {
+                self.offer_main_to_all(guard)?;
                 return Ok(None);
             }
             let checked_out = self.repository.checked_out(BRANCH)?;
@@ -97,6 +107,31 @@ impl Integration {
             }
             self.run_batch(open)?;
         }
+    }
+
+    /// Tells the authors of all submissions that have ended.
+    fn tell_ended(
+        &self,
+        guard: &IntegrationGuard,
+        ended: &mut Vec<(SubmissionId, SubmissionStatus)>,
+    ) -> Result<(), IntegrationError> {
+        for submission in self.valid_submissions()? {
+            if submission.status.is_open() || !is_due(&submission) {
+                continue;
+            }
+            match &submission.host {
+                // Its own host tells its author, who should find there what it was not merged with.
+                Some(host) => {
+                    let is_returned = submission.status != SubmissionStatus::Merged;
+                    self.offer_main(guard, host, is_returned)?;
+                    self.tell_host(host, &submission)?;
+                    self.step(&submission, SubmissionStep::Told)?;
+                }
+                None => self.tell(&submission)?,
+            }
+            ended.push((submission.id, submission.status));
+        }
+        Ok(())
     }
 
     /// Merges each submission onto the one before, checks all, and moves the branch in their order. At

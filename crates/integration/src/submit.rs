@@ -87,7 +87,11 @@ impl Integration {
 
     /// Keeps a submitted commit for ever, under a reference. If the reference exists without a file, a
     /// killed process or an earlier team left it, and its commit is kept under another name.
-    fn keep_submitted(&self, id: SubmissionId, commit: &CommitId) -> Result<(), IntegrationError> {
+    pub(crate) fn keep_submitted(
+        &self,
+        id: SubmissionId,
+        commit: &CommitId,
+    ) -> Result<(), IntegrationError> {
         let reference = submission_reference(id);
         let why = "team: submit";
         let create = self

@@ -1,6 +1,8 @@
 //! Makes the tree of a member, and keeps it informed about the team's branch.
 
-use crate::{BRANCH, Integration, IntegrationError, Purpose, UPSTREAM, author, base_reference};
+use crate::{
+    BRANCH, HOME_MAIN, Integration, IntegrationError, Purpose, UPSTREAM, author, base_reference,
+};
 use git::{GitError, NewTree};
 use protocol::{AgentName, CommitId, EventKind, tree_branch};
 use std::path::{Path, PathBuf};
@@ -66,9 +68,12 @@ impl Integration {
     /// as long as nothing was merged that the workspace does not have.
     pub fn team_branch(&self) -> Result<CommitId, IntegrationError> {
         self.repository.claim(teamdir::FOLDER)?;
+        let is_home = self.team.roster()?.lead_host.is_none();
         loop {
             let tip = self.repository.reference(BRANCH)?;
             let moved = match &tip {
+                // It follows that of the home of the queue, and nothing else.
+                Some(tip) if !is_home => return Ok(tip.clone()),
                 None => {
                     if let Some(operation) = self.repository.operation() {
                         return Err(IntegrationError::Operation(operation));
@@ -77,7 +82,14 @@ impl Integration {
                         let name = name.strip_prefix("refs/heads/").unwrap_or(&name);
                         return Err(IntegrationError::BranchInTheWay(name.to_owned()));
                     }
-                    let head = self.repository.head()?;
+                    let there = match is_home {
+                        true => None,
+                        false => self.repository.reference(HOME_MAIN)?,
+                    };
+                    let head = match there {
+                        Some(there) => there,
+                        None => self.repository.head()?,
+                    };
                     self.repository
                         .move_reference(BRANCH, &head, None, "team: begin")
                         .map(|()| head)

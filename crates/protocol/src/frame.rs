@@ -2,6 +2,7 @@
 
 mod board;
 mod spawn;
+mod tree;
 
 pub use board::{
     AskEnd, BoardAnswer, BoardAsk, BoardChange, BoardClaim, BoardCopy, BoardFrame, BoardOutcome,
@@ -9,6 +10,11 @@ pub use board::{
 };
 pub use spawn::{
     HostSpawn, SpawnAnswer, SpawnAsk, SpawnFrame, SpawnOptions, SpawnOutcome, SpawnRefusal,
+};
+
+pub use tree::{
+    BundleAgain, BundleHead, BundleName, BundlePart, HaveCommits, MAX_BUNDLE_BYTES,
+    MAX_NAMED_COMMITS, PART_BYTES, TreeFrame, UnknownBundleName,
 };
 
 use crate::{
@@ -65,6 +71,8 @@ pub enum Payload {
     AnswerRefused { answer: SentAnswer, reason: String },
     /// Something about a member that is to be started on the host it is at home on.
     Spawn(SpawnFrame),
+    /// Something about the work in trees.
+    Tree(TreeFrame),
 }
 
 /// Who is at home on a host.

@@ -120,6 +120,12 @@ id_type! {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
+id_type! {
+    /// The SHA-256 of a bundle of commits. It is a part of the name of a file.
+    BundleDigest, "digest of a bundle", "64 of the characters 0-9 and a-f",
+    |text| text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 impl CommitId {
     /// The beginning, which is enough for people.
     pub fn short(&self) -> &str {

@@ -61,14 +61,15 @@ pub use effect::Effect;
 pub use event::{Event, EventKind, EventLine};
 pub use frame::{
     AppliedMark, AskEnd, BoardAnswer, BoardAsk, BoardChange, BoardClaim, BoardCopy, BoardFrame,
-    BoardOutcome, BoardTasks, Frame, HostMember, HostMembers, HostSpawn, MAX_FRAME_BYTES,
-    MAX_FRAMES_UNDER_WAY, Payload, Peer, SentMark, SpawnAnswer, SpawnAsk, SpawnFrame, SpawnOptions,
-    SpawnOutcome, SpawnRefusal, TaskChange, ToldRequests,
+    BoardOutcome, BoardTasks, BundleAgain, BundleHead, BundleName, BundlePart, Frame, HaveCommits,
+    HostMember, HostMembers, HostSpawn, MAX_BUNDLE_BYTES, MAX_FRAME_BYTES, MAX_FRAMES_UNDER_WAY,
+    MAX_NAMED_COMMITS, PART_BYTES, Payload, Peer, SentMark, SpawnAnswer, SpawnAsk, SpawnFrame,
+    SpawnOptions, SpawnOutcome, SpawnRefusal, TaskChange, ToldRequests, TreeFrame, UnknownBundleName,
 };
 pub use grant::{Grant, GrantScope, Grants};
 pub use id::{
-    CommitId, FrameId, HostId, IdError, Incarnation, MessageId, RequestId, SessionId, StreamEpoch,
-    SubmissionId, TaskId,
+    BundleDigest, CommitId, FrameId, HostId, IdError, Incarnation, MessageId, RequestId, SessionId,
+    StreamEpoch, SubmissionId, TaskId,
 };
 pub use journal::{
     ArchiveName, AskedRecord, AssistantRecord, Block, Checkpoint, ClearedRecord, ClearedResult,

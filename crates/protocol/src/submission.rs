@@ -1,6 +1,6 @@
 //! Submissions: committed work of a member on its way into the team's branch.
 
-use crate::{AgentName, CommitId, Incarnation, SubmissionId, TaskId, Timestamp};
+use crate::{AgentName, CommitId, HostId, Incarnation, SubmissionId, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -34,6 +34,14 @@ record! {
         opt reason: String => "reason",
         /// Whether its author was told how it ended.
         opt told: bool => "told",
+        /// The host whose queue it is on its way to, or in. Absent at that host.
+        opt sent_to: HostId => "sent_to",
+        /// Its number in the queue of that host, once it is there.
+        opt taken_as: SubmissionId => "taken_as",
+        /// The host that it came from. Absent if it was made here.
+        opt host: HostId => "host",
+        /// Its number at that host.
+        opt origin: SubmissionId => "origin",
     }
 }
 
@@ -211,6 +219,10 @@ impl Submission {
             check: None,
             reason: None,
             told: None,
+            sent_to: None,
+            taken_as: None,
+            host: None,
+            origin: None,
             extra: crate::Extra::new(),
         }
     }

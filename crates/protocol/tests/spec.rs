@@ -243,6 +243,7 @@ words!(PAYLOADS, payload_kind, Payload {
     Payload::Answer { .. } => "answer",
     Payload::AnswerRefused { .. } => "answer_refused",
     Payload::Spawn(_) => "spawn",
+    Payload::Tree(_) => "tree",
 });
 
 #[test]

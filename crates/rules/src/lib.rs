@@ -35,6 +35,7 @@ mod party;
 mod plan;
 pub mod request;
 mod restart;
+mod sent_submission;
 mod shutdown;
 mod submission;
 
@@ -58,6 +59,7 @@ pub use request::{
     open_shutdown, question_hash, request_line, subject_text,
 };
 pub use restart::{RestartDecision, RestartHistory, RestartLimits, restarts_text};
+pub use sent_submission::{as_told, refused, send_to, take_state};
 pub use shutdown::{
     SHUTDOWN_TIMEOUT, Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits, ShutdownOutcome,
     StartRefusal,

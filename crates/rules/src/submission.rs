@@ -97,9 +97,13 @@ pub fn advance(
     Ok(next)
 }
 
-/// Whether work on a submission is left: it must be integrated, or its author must be told.
+/// Whether work on a submission is left on this host: it must be integrated, or its author must be told. One that
+/// is decided on another host is not due here before it has ended.
 pub fn is_due(submission: &Submission) -> bool {
-    submission.status.is_open() || submission.told != Some(true)
+    match submission.status.is_open() {
+        true => submission.sent_to.is_none(),
+        false => submission.told != Some(true),
+    }
 }
 
 /// How many submissions are in which state.

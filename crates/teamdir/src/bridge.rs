@@ -4,11 +4,13 @@
 //! Only the process that holds the lock writes them. An outbox is therefore a file with one writer, as a
 //! journal is: what a failed or killed append leaves at its end is left out when the file is next replaced.
 
+mod bundles;
 mod copies;
 mod outbox;
 mod spawns;
 mod waiting;
 
+pub use bundles::{IncomingBundle, Notes, PartError};
 pub use outbox::{Outbox, OutboxError};
 pub use spawns::SpawnGuard;
 

@@ -1,6 +1,7 @@
 //! The paths of a team folder. **Invariant:** no other code joins a path under it.
 
 mod board;
+mod bundles;
 mod spawns;
 
 use crate::files::list;

@@ -3,10 +3,10 @@
 use crate::duration::format as duration;
 use processes::{HostLink, HostView};
 use serde_json::{Value, json};
-use teamdir::now;
+use teamdir::{TeamDir, now};
 use terminal_text::one_line;
 
-pub(super) fn as_json(view: &HostView) -> Value {
+pub(super) fn as_json(team: &TeamDir, view: &HostView) -> Value {
     let (since, problem) = match &view.link {
         HostLink::Unreachable { since, problem } => (*since, problem.as_deref()),
         HostLink::Linked | HostLink::NoBridge => (None, None),
@@ -17,10 +17,11 @@ pub(super) fn as_json(view: &HostView) -> Value {
         "queued": view.queued,
         "since": since,
         "problem": problem,
+        "main": team.main_problem(&view.host),
     })
 }
 
-pub(super) fn as_text(view: &HostView) -> String {
+pub(super) fn as_text(team: &TeamDir, view: &HostView) -> String {
     let link = match &view.link {
         HostLink::Linked => "linked".to_owned(),
         HostLink::NoBridge => "no bridge runs here (team-lead bridge --help)".to_owned(),
@@ -32,5 +33,12 @@ pub(super) fn as_text(view: &HostView) -> String {
             format!("cannot be reached{since}{problem}")
         }
     };
-    format!("Host {}: {link}, {} queued", view.host, view.queued)
+    let main = team.main_problem(&view.host);
+    let main = main.map(|problem| format!("; {}", one_line(&problem)));
+    format!(
+        "Host {}: {link}, {} queued{}",
+        view.host,
+        view.queued,
+        main.unwrap_or_default()
+    )
 }

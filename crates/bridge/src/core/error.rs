@@ -5,7 +5,7 @@ use protocol::{HostId, Recipient};
 use team::{AnswerError, BoardError};
 use teamdir::{
     AppendError, CutError, LockError, OutboxError, PathError, ReceiveError, RosterError, SendError,
-    SessionError, TeamFileError,
+    SessionError, SubmissionError, TeamFileError,
 };
 
 /// Why a bridge could not be started.
@@ -76,6 +76,8 @@ pub enum ApplyError {
     Board(#[from] BoardError),
     #[error(transparent)]
     Answer(#[from] AnswerError),
+    #[error(transparent)]
+    Submission(#[from] SubmissionError),
     #[error(transparent)]
     Settle(#[from] SettleError),
 }

@@ -1,6 +1,6 @@
 //! How far the frames to one host are at the broker: a pure decision about what is published next.
 
-use protocol::Frame;
+use protocol::{Frame, TreeFrame};
 
 /// After so many answers in a row that say the same, what was published is published again.
 const STALLED_AFTER: u32 = 4;
@@ -91,12 +91,16 @@ fn size_about(frame: &Frame) -> usize {
             let content = line.get("content").and_then(serde_json::Value::as_str);
             content.map_or(512, |text| 512 + text.len())
         }
+        protocol::Payload::Tree(TreeFrame::Work(part) | TreeFrame::Main(part)) => {
+            1024 + part.data.len()
+        }
         protocol::Payload::Members(said) => 512 + 256 * said.members.len(),
         payload @ (protocol::Payload::Board(_)
         | protocol::Payload::Request { .. }
         | protocol::Payload::Answer { .. }
         | protocol::Payload::AnswerRefused { .. }
-        | protocol::Payload::Spawn(_)) => {
+        | protocol::Payload::Spawn(_)
+        | protocol::Payload::Tree(_)) => {
             serde_json::to_vec(payload).map_or(512, |bytes| 512 + bytes.len())
         }
     }

@@ -93,7 +93,8 @@ impl MailKey {
             | Payload::Request { .. }
             | Payload::Answer { .. }
             | Payload::AnswerRefused { .. }
-            | Payload::Spawn(_) => None,
+            | Payload::Spawn(_)
+            | Payload::Tree(_) => None,
         }
     }
 

@@ -30,6 +30,7 @@ impl Kind {
         match self.kind.as_str() {
             "members" | "request" => true,
             "board" => matches!(self.what.as_deref(), Some("tasks" | "want")),
+            "tree" => matches!(self.what.as_deref(), Some("main" | "have")),
             _ => false,
         }
     }

@@ -1,0 +1,277 @@
+//! Bundles of commits and what is said about them. What is in a bundle is not known here.
+
+use super::{ApplyError, CollectError, Core, lock};
+use crate::admit::{admit_bundle, admit_part};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use protocol::{
+    BundleAgain, BundleDigest, BundleHead, BundleName, BundlePart, Frame, HostId, PART_BYTES,
+    Payload, Submission, TreeFrame,
+};
+use rules::{refused, take_state};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use teamdir::{Outbox, PartError, PathError, SubmissionError, TeamDir, now};
+use tracing::warn;
+
+/// How many parts of bundles wait in an outbox at once: mail that is sent meanwhile is not far behind.
+const PARTS_AT_ONCE: usize = 8;
+
+/// How far the bundles for other hosts are in their outboxes. A bridge that begins sends them from the beginning,
+/// and is told from where on.
+#[derive(Debug, Default)]
+pub(super) struct SentParts {
+    cursors: BTreeMap<(HostId, BundleName), (BundleDigest, u64)>,
+}
+
+impl SentParts {
+    fn of(&self, host: &HostId, head: &BundleHead) -> u64 {
+        match self.cursors.get(&(host.clone(), head.name)) {
+            Some((digest, sent)) if *digest == head.digest => *sent,
+            Some(_) | None => 0,
+        }
+    }
+
+    fn set(&mut self, host: &HostId, (name, digest): (BundleName, &BundleDigest), sent: u64) {
+        let at = (digest.clone(), sent);
+        self.cursors.insert((host.clone(), name), at);
+    }
+}
+
+impl Core {
+    /// Moves parts of bundles and what is said about them into the outboxes, behind the mail that is there.
+    pub(super) fn collect_trees(&mut self) -> Result<(), CollectError> {
+        for (host, outbox) in &self.outboxes {
+            let heads = open_bundles(&self.team, host)?;
+            collect_parts(&self.team, &mut self.sent_parts, (host, outbox), &heads)?;
+            let is_open = |head: &BundleHead| self.sent_parts.of(host, head) < head.size;
+            self.is_behind |= heads.iter().any(is_open);
+            let is_main_sent = heads
+                .iter()
+                .filter(|head| head.name == BundleName::Main)
+                .all(|head| self.sent_parts.of(host, head) == head.size);
+            // Whose work does not merge should find there what it does not merge with.
+            if is_main_sent {
+                let notes = self.team.take_tree_notes(&self.guard, host)?;
+                let payloads = notes.notes.iter().cloned().map(Payload::Tree);
+                lock(outbox).append(payloads.collect())?;
+                self.team.notes_are_sent(&notes)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_tree(&mut self, from: &HostId, said: &TreeFrame) -> Result<(), ApplyError> {
+        match said {
+            TreeFrame::Work(part) | TreeFrame::Main(part) => {
+                let is_main = matches!(said, TreeFrame::Main(_));
+                self.take_part(from, is_main, part)
+            }
+            TreeFrame::State { submission } => self.take_submission_state(from, submission),
+            TreeFrame::Again(again) => self.take_again(from, again),
+            TreeFrame::Have(_) => {
+                if self.team.roster()?.lead_host.is_some() {
+                    warn!(
+                        "the host '{from}' tells of its commits, and the queue is not at home here"
+                    );
+                    return Ok(());
+                }
+                Ok(self.team.put_heard_note(&self.guard, from, "have", said)?)
+            }
+        }
+    }
+
+    fn take_part(&self, from: &HostId, is_main: bool, part: &BundlePart) -> Result<(), ApplyError> {
+        let roster = self.team.roster()?;
+        if let Err(refusal) = admit_part(&roster, from, is_main, part) {
+            warn!("a part of a bundle of the host '{from}' is not stored: {refusal}");
+            return Ok(());
+        }
+        let here = self.team.incoming_bytes(from)?;
+        let admitted = match &part.head {
+            Some(head) => admit_bundle(&roster, from, (head, part), here),
+            None => Ok(()),
+        };
+        let bytes = STANDARD.decode(&part.data).unwrap_or_default();
+        let stored = match admitted {
+            Err(refusal) => Err(refusal.to_string()),
+            Ok(()) if bytes.is_empty() || bytes.len() > PART_BYTES => {
+                Err("a part of its bundle is damaged".to_owned())
+            }
+            Ok(()) => self.store_part(from, part, &bytes)?,
+        };
+        let Err(reason) = stored else {
+            return Ok(());
+        };
+        warn!(
+            "the bundle {} of the host '{from}' is not taken: {reason}",
+            part.name
+        );
+        let known = self.team.incoming_bundle(from, part.name);
+        let known = known.filter(|known| known.head.digest == part.digest);
+        let head = part.head.as_deref().or(known.as_ref().map(|it| &it.head));
+        if let Some(sent) = head.and_then(|head| head.submission.as_deref()) {
+            let submission = Box::new(refused(sent, &reason, now()));
+            self.answer(from, TreeFrame::State { submission })?;
+        }
+        Ok(self.team.remove_incoming(from, part.name, &part.digest)?)
+    }
+
+    /// Stores a part, and says from where on the bundle is missing if it does not follow. The inner error is why the
+    /// bundle cannot be taken.
+    fn store_part(
+        &self,
+        from: &HostId,
+        part: &BundlePart,
+        bytes: &[u8],
+    ) -> Result<Result<(), String>, ApplyError> {
+        let stored = self.team.put_incoming(
+            &self.guard,
+            from,
+            (part.name, &part.digest),
+            part.head.as_deref(),
+            (part.offset, bytes),
+        );
+        let missing = match stored {
+            // It was sent before: its sender begins anew.
+            Ok(here) if part.offset == 0 && here > bytes.len() as u64 => here,
+            Ok(_) => return Ok(Ok(())),
+            Err(PartError::Missing { from }) => from,
+            Err(error @ PartError::TooLong) => {
+                return Ok(Err(format!("its bundle is wrong: {error}")));
+            }
+            Err(PartError::File(error)) => return Err(error.into()),
+        };
+        let again = TreeFrame::Again(BundleAgain {
+            name: part.name,
+            digest: part.digest.clone(),
+            from: missing,
+            whole: false,
+        });
+        self.answer(from, again)?;
+        Ok(Ok(()))
+    }
+
+    fn answer(&self, to: &HostId, said: TreeFrame) -> Result<(), ApplyError> {
+        let Some(mut outbox) = self.outbox(to) else {
+            return Ok(());
+        };
+        let payload = Payload::Tree(said);
+        let is_said = outbox.pending().any(|frame| frame.payload == payload);
+        match is_said {
+            true => Ok(()),
+            false => Ok(outbox.append(vec![payload])?),
+        }
+    }
+
+    fn take_submission_state(&self, from: &HostId, said: &Submission) -> Result<(), ApplyError> {
+        let is_home = self.team.roster()?.lead_host.as_ref() == Some(from);
+        let (Some(origin), true) = (said.origin, is_home) else {
+            warn!("the host '{from}' tells of a submission that is not in its queue");
+            return Ok(());
+        };
+        let known = match self.team.submission(origin) {
+            Ok(known) => known,
+            Err(SubmissionError::File(error)) => return Err(error.into()),
+            Err(error @ (SubmissionError::Unknown(_) | SubmissionError::Invalid { .. })) => {
+                warn!("the host '{from}' tells of submission {origin}: {error}");
+                return Ok(());
+            }
+            Err(error @ SubmissionError::Lock(_)) => return Err(error.into()),
+        };
+        if take_state(&known, from, said, now()).is_none() {
+            return Ok(());
+        }
+        self.team.update_submission(origin, |current| {
+            let next = take_state(current, from, said, now());
+            Ok::<_, SubmissionError>(next.unwrap_or_else(|| current.clone()))
+        })?;
+        Ok(())
+    }
+
+    /// The other host misses a bundle, or a part of it.
+    fn take_again(&mut self, from: &HostId, again: &BundleAgain) -> Result<(), ApplyError> {
+        let offered = self.team.outgoing_head(from, again.name);
+        let Some(head) = offered.filter(|head| head.digest == again.digest) else {
+            return Ok(());
+        };
+        if !again.whole {
+            let sent = again.from.min(head.size);
+            self.sent_parts.set(from, (head.name, &head.digest), sent);
+            return Ok(());
+        }
+        // First this: what is made anew in between must stay.
+        self.team.remove_outgoing(from, head.name, &head.digest)?;
+        let about = format!("again-{}", head.name);
+        let note = TreeFrame::Again(again.clone());
+        Ok(self.team.put_heard_note(&self.guard, from, &about, &note)?)
+    }
+}
+
+/// The bundles for a host that it may not have taken.
+fn open_bundles(team: &TeamDir, host: &HostId) -> Result<Vec<BundleHead>, PathError> {
+    let mut heads = Vec::new();
+    for head in team.outgoing(host)? {
+        let is_done = match head.name {
+            BundleName::Main => false,
+            BundleName::Submission(id) => match team.submission(id) {
+                Ok(found) => {
+                    !found.status.is_open()
+                        || found.taken_as.is_some()
+                        || found.commit != head.commit
+                }
+                Err(SubmissionError::Unknown(_)) => true,
+                Err(_) => false,
+            },
+        };
+        match is_done {
+            true => team.remove_outgoing(host, head.name, &head.digest)?,
+            false => heads.push(head),
+        }
+    }
+    Ok(heads)
+}
+
+/// Puts the next parts of the first bundle that is not sent into the outbox, when those before were accepted.
+fn collect_parts(
+    team: &TeamDir,
+    sent: &mut SentParts,
+    (host, outbox): (&HostId, &Mutex<Outbox>),
+    heads: &[BundleHead],
+) -> Result<(), CollectError> {
+    let Some(head) = heads.iter().find(|head| sent.of(host, head) < head.size) else {
+        return Ok(());
+    };
+    let mut outbox = lock(outbox);
+    if outbox.pending().any(is_part) {
+        return Ok(());
+    }
+    let (mut payloads, mut offset) = (Vec::new(), sent.of(host, head));
+    while payloads.len() < PARTS_AT_ONCE && offset < head.size {
+        let Some(bytes) = team.read_outgoing(host, head, offset, PART_BYTES)? else {
+            break;
+        };
+        let part = BundlePart {
+            name: head.name,
+            digest: head.digest.clone(),
+            offset,
+            data: STANDARD.encode(&bytes),
+            head: (offset == 0).then(|| Box::new(head.clone())),
+        };
+        payloads.push(Payload::Tree(match head.name {
+            BundleName::Main => TreeFrame::Main(part),
+            BundleName::Submission(_) => TreeFrame::Work(part),
+        }));
+        offset += bytes.len() as u64;
+    }
+    outbox.append(payloads)?;
+    sent.set(host, (head.name, &head.digest), offset);
+    Ok(())
+}
+
+const fn is_part(frame: &Frame) -> bool {
+    matches!(
+        frame.payload,
+        Payload::Tree(TreeFrame::Work(_) | TreeFrame::Main(_))
+    )
+}

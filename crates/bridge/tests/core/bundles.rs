@@ -1,0 +1,253 @@
+//! Bundles of commits in parts. What is in them does not matter to a bridge.
+
+use super::{cross, host, open, pending, two_hosts};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bridge::Core;
+use protocol::{
+    AgentName, BundleDigest, BundleHead, BundleName, BundlePart, CommitId, Frame, MAX_BUNDLE_BYTES,
+    PART_BYTES, Payload, Recipient, Submission, SubmissionId, SubmissionStatus, TreeFrame,
+};
+use std::io::Read;
+use teamdir::{SubmissionError, TeamDir, now};
+
+fn digest(digit: char) -> BundleDigest {
+    BundleDigest::new(&digit.to_string().repeat(64)).unwrap()
+}
+
+fn bytes(count: usize) -> Vec<u8> {
+    (0..count).map(|number| (number % 251) as u8).collect()
+}
+
+/// Alice of gpu1 has submitted, and her bundle is offered to the laptop.
+fn offered(gpu: &TeamDir, size: usize) -> (Submission, BundleHead) {
+    let commit = CommitId::new(&"a".repeat(40)).unwrap();
+    let submission = gpu.create_submission(|id| {
+        let alice = AgentName::new("alice").unwrap();
+        Ok::<_, SubmissionError>(Submission {
+            sent_to: Some(host("laptop")),
+            ..Submission::new(id, alice, commit.clone(), now())
+        })
+    });
+    let submission = submission.unwrap();
+    let head = BundleHead {
+        name: BundleName::Submission(submission.id),
+        commit,
+        size: size as u64,
+        digest: digest('d'),
+        whole: false,
+        submission: Some(Box::new(submission.clone())),
+    };
+    gpu.prepare_outgoing(&host("laptop")).unwrap();
+    let path = gpu
+        .layout()
+        .outgoing_bundle(&host("laptop"), head.name, &head.digest);
+    std::fs::write(path, bytes(size)).unwrap();
+    let guard = gpu.try_integrate().unwrap().unwrap();
+    gpu.put_outgoing(&guard, &host("laptop"), &head).unwrap();
+    (submission, head)
+}
+
+fn arrived(laptop: &TeamDir, head: &BundleHead) -> Option<Vec<u8>> {
+    let found = laptop.incoming_bundle(&host("gpu1"), head.name)?;
+    let mut text = Vec::new();
+    let mut file = laptop.open_incoming(&host("gpu1"), &found.head).ok()?;
+    file.read_to_end(&mut text).unwrap();
+    found.is_complete().then_some(text)
+}
+
+fn is_part(frame: &Frame) -> bool {
+    matches!(frame.payload, Payload::Tree(TreeFrame::Work(_)))
+}
+
+fn cross_both(a: &mut Core, b: &mut Core) {
+    for _ in 0..12 {
+        cross(a, b);
+        cross(b, a);
+    }
+}
+
+/// Hands over a frame of gpu1 with this payload, numbered by its outbox.
+fn forge(b: &mut Core, a: &mut Core, payload: TreeFrame) {
+    b.outbox(&host("laptop"))
+        .unwrap()
+        .append(vec![Payload::Tree(payload)])
+        .unwrap();
+    let frames = pending(b, "laptop");
+    let seq = a.apply(&frames).unwrap().unwrap();
+    b.outbox(&host("laptop")).unwrap().accept(seq).unwrap();
+}
+
+#[test]
+fn a_bundle_is_put_together_and_mail_does_not_wait_for_it() {
+    let place = tempfile::tempdir().unwrap();
+    let (laptop, gpu, mut a, mut b) = two_hosts(place.path(), &["bob"]);
+    cross_both(&mut a, &mut b);
+    let size = 20 * PART_BYTES + 17;
+    let (_, head) = offered(&gpu, size);
+    b.collect().unwrap();
+    let parts = pending(&b, "laptop")
+        .iter()
+        .filter(|it| is_part(it))
+        .count();
+    assert!((1..=8).contains(&parts), "{parts} parts are under way");
+    // Mail that is sent now is behind these, and before all others.
+    let alice = super::member("alice");
+    team::send(&gpu, &alice, Recipient::Lead, "hello").unwrap();
+    cross(&mut b, &mut a);
+    assert_eq!(super::inbox(&laptop, "lead"), ["hello"]);
+    assert_eq!(arrived(&laptop, &head), None);
+    cross_both(&mut a, &mut b);
+    assert_eq!(arrived(&laptop, &head), Some(bytes(size)));
+}
+
+#[test]
+fn bridges_that_begin_again_go_on_where_they_were() {
+    let place = tempfile::tempdir().unwrap();
+    let (laptop, gpu, mut a, mut b) = two_hosts(place.path(), &[]);
+    cross_both(&mut a, &mut b);
+    let size = 30 * PART_BYTES;
+    let (_, head) = offered(&gpu, size);
+    let mut sent = 0;
+    for round in 0..40 {
+        b.collect().unwrap();
+        let frames = pending(&b, "laptop");
+        sent += frames.iter().filter(|frame| is_part(frame)).count();
+        // Applied, and the sender does not hear of it.
+        a.apply(&frames).unwrap();
+        if round % 2 == 0 {
+            (a, b) = {
+                drop((a, b));
+                (
+                    open(&laptop, "laptop", "gpu1"),
+                    open(&gpu, "gpu1", "laptop"),
+                )
+            };
+        }
+        cross(&mut b, &mut a);
+        cross(&mut a, &mut b);
+        if arrived(&laptop, &head).is_some() {
+            break;
+        }
+    }
+    assert_eq!(arrived(&laptop, &head), Some(bytes(size)));
+    assert!(sent < 30 * 12, "{sent} parts were sent for 30");
+}
+
+#[test]
+fn a_part_that_does_not_follow_is_asked_for_and_one_that_is_doubled_changes_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let (laptop, gpu, mut a, mut b) = two_hosts(place.path(), &[]);
+    cross_both(&mut a, &mut b);
+    let (_, head) = offered(&gpu, 3 * PART_BYTES);
+    let all = bytes(3 * PART_BYTES);
+    let part = |number: usize| BundlePart {
+        name: head.name,
+        digest: head.digest.clone(),
+        offset: (number * PART_BYTES) as u64,
+        data: STANDARD.encode(&all[number * PART_BYTES..(number + 1) * PART_BYTES]),
+        head: (number == 0).then(|| Box::new(head.clone())),
+    };
+    // Without its beginning nothing is kept.
+    forge(&mut b, &mut a, TreeFrame::Work(part(1)));
+    assert_eq!(laptop.incoming_bytes(&host("gpu1")).unwrap(), 0);
+    for number in [0, 0, 2, 1, 1, 0] {
+        forge(&mut b, &mut a, TreeFrame::Work(part(number)));
+    }
+    assert_eq!(
+        laptop.incoming_bytes(&host("gpu1")).unwrap(),
+        2 * PART_BYTES as u64
+    );
+    // The sender was told, and sends the rest.
+    cross_both(&mut a, &mut b);
+    assert_eq!(arrived(&laptop, &head), Some(all));
+}
+
+#[test]
+fn what_may_not_be_stored_is_refused_with_a_reason_and_nothing_is_left() {
+    let place = tempfile::tempdir().unwrap();
+    let (laptop, gpu, mut a, mut b) = two_hosts(place.path(), &["bob"]);
+    cross_both(&mut a, &mut b);
+    type Change = fn(&mut BundleHead, &mut BundlePart);
+    let cases: [(&str, Change); 7] = [
+        ("bytes, and at most", |head, _| {
+            head.size = MAX_BUNDLE_BYTES + 1;
+        }),
+        ("bytes, and at most", |head, _| head.size = 0),
+        ("more bytes than its head says", |head, _| head.size = 3),
+        ("'bob' is not at home on the host 'gpu1'", |head, _| {
+            if let Some(sent) = &mut head.submission {
+                sent.member = AgentName::new("bob").unwrap();
+            }
+        }),
+        ("of another commit", |head, _| {
+            head.commit = CommitId::new(&"b".repeat(40)).unwrap();
+        }),
+        ("is damaged", |_, part| part.data = "no base64!".to_owned()),
+        ("brings something else", |head, _| head.digest = digest('e')),
+    ];
+    for (expected, change) in cases {
+        let (submission, mut head) = offered(&gpu, 100);
+        let mut part = BundlePart {
+            name: head.name,
+            digest: head.digest.clone(),
+            offset: 0,
+            data: STANDARD.encode(bytes(100)),
+            head: None,
+        };
+        change(&mut head, &mut part);
+        part.head = Some(Box::new(head.clone()));
+        gpu.remove_outgoing(&host("laptop"), part.name, &part.digest)
+            .unwrap();
+        forge(&mut b, &mut a, TreeFrame::Work(part));
+        assert_eq!(laptop.incoming(&host("gpu1")).unwrap(), [], "{expected}");
+        cross_both(&mut a, &mut b);
+        let ended = gpu.submission(submission.id).unwrap();
+        assert_eq!(ended.status, SubmissionStatus::Failed, "{expected}");
+        let reason = ended.reason.unwrap();
+        assert!(reason.contains(expected), "{reason}");
+    }
+}
+
+#[test]
+fn only_the_home_brings_team_main_and_decides() {
+    let place = tempfile::tempdir().unwrap();
+    let (laptop, gpu, mut a, mut b) = two_hosts(place.path(), &[]);
+    cross_both(&mut a, &mut b);
+    let (submission, head) = offered(&gpu, 10);
+    let main = BundleHead {
+        name: BundleName::Main,
+        submission: None,
+        ..head.clone()
+    };
+    let part = |head: &BundleHead| BundlePart {
+        name: head.name,
+        digest: head.digest.clone(),
+        offset: 0,
+        data: STANDARD.encode(bytes(10)),
+        head: Some(Box::new(head.clone())),
+    };
+    forge(&mut b, &mut a, TreeFrame::Main(part(&main)));
+    // Its name is that of another bundle.
+    forge(&mut b, &mut a, TreeFrame::Work(part(&main)));
+    forge(&mut b, &mut a, TreeFrame::Main(part(&head)));
+    assert_eq!(laptop.incoming(&host("gpu1")).unwrap(), []);
+    // A host does not decide about what is in the queue of another one.
+    let local = laptop.create_submission(|id| {
+        Ok::<_, SubmissionError>(Submission {
+            id,
+            sent_to: None,
+            ..submission.clone()
+        })
+    });
+    let local = local.unwrap();
+    let state = Submission {
+        status: SubmissionStatus::Merged,
+        origin: Some(local.id),
+        id: SubmissionId(9),
+        ..local.clone()
+    };
+    let submission = Box::new(state);
+    forge(&mut b, &mut a, TreeFrame::State { submission });
+    assert_eq!(laptop.submission(local.id).unwrap(), local);
+}
