@@ -69,11 +69,16 @@ fn pending(core: &Core, peer: &str) -> Vec<Frame> {
 /// Hands the frames over and tells the sender.
 fn cross(from: &mut Core, to: &mut Core) {
     from.collect().unwrap();
+    hand_over(from, to);
+    from.settle().unwrap();
+}
+
+/// Hands over what is in the outbox, and collects nothing new.
+fn hand_over(from: &mut Core, to: &mut Core) {
+    let peer = to.me().clone();
     loop {
-        let peer = to.me().clone();
         let frames = pending(from, peer.as_str());
         if frames.is_empty() {
-            from.settle().unwrap();
             return;
         }
         to.apply(&frames).unwrap();

@@ -64,7 +64,8 @@ pub use frame::{
     BoardOutcome, BoardTasks, BundleAgain, BundleHead, BundleName, BundlePart, Frame, HaveCommits,
     HostMember, HostMembers, HostSpawn, MAX_BUNDLE_BYTES, MAX_FRAME_BYTES, MAX_FRAMES_UNDER_WAY,
     MAX_NAMED_COMMITS, PART_BYTES, Payload, Peer, SentMark, SpawnAnswer, SpawnAsk, SpawnFrame,
-    SpawnOptions, SpawnOutcome, SpawnRefusal, TaskChange, ToldRequests, TreeFrame, UnknownBundleName,
+    SpawnOptions, SpawnOutcome, SpawnRefusal, TaskChange, ToldRequests, TreeFrame,
+    UnknownBundleName,
 };
 pub use grant::{Grant, GrantScope, Grants};
 pub use id::{

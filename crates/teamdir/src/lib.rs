@@ -60,9 +60,7 @@ pub use watch::{
 };
 
 pub use board::{BoardPlace, LockedBoard, TaskError};
-pub use bridge::{
-    BridgeGuard, IncomingBundle, Notes, Outbox, OutboxError, PartError, SpawnGuard,
-};
+pub use bridge::{BridgeGuard, IncomingBundle, Notes, Outbox, OutboxError, PartError, SpawnGuard};
 pub use events::{EventPosition, EventReader};
 pub use grants::GrantsReader;
 pub use notes::{NOTES_LIMIT, NotesRead, new_note_id};

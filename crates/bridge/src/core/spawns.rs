@@ -76,7 +76,7 @@ impl Core {
             match &spawn.outcome {
                 Some(outcome) if !spawn.told => {
                     self.spawns.begun.remove(&spawn.ask.id);
-                    if self.answer(&spawn.host, &spawn.ask.id, outcome)? {
+                    if self.answer_ask(&spawn.host, &spawn.ask.id, outcome)? {
                         self.team.mark_spawn_told(&self.guard, &spawn)?;
                         is_told = true;
                     }
@@ -107,7 +107,7 @@ impl Core {
     }
 
     /// Returns whether there is an outbox for it.
-    fn answer(
+    fn answer_ask(
         &self,
         to: &HostId,
         id: &RequestId,
@@ -205,7 +205,7 @@ impl Core {
                 None => return Ok(()),
                 Some(outcome) => outcome,
             };
-            self.answer(from, &ask.id, &outcome)?;
+            self.answer_ask(from, &ask.id, &outcome)?;
             return Ok(());
         }
         let roster = self.team.roster()?;

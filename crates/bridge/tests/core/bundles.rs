@@ -1,6 +1,6 @@
 //! Bundles of commits in parts. What is in them does not matter to a bridge.
 
-use super::{cross, host, open, pending, two_hosts};
+use super::{cross, hand_over, host, open, pending, two_hosts};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bridge::Core;
@@ -73,9 +73,7 @@ fn forge(b: &mut Core, a: &mut Core, payload: TreeFrame) {
         .unwrap()
         .append(vec![Payload::Tree(payload)])
         .unwrap();
-    let frames = pending(b, "laptop");
-    let seq = a.apply(&frames).unwrap().unwrap();
-    b.outbox(&host("laptop")).unwrap().accept(seq).unwrap();
+    hand_over(b, a);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A host that asks for more changes of the board than its home decides.
 
-use crate::{cross, host, open, pending, team, two_hosts};
+use crate::{cross, hand_over, host, open, team, two_hosts};
 use bridge::Core;
 use protocol::{
     BoardAsk, BoardChange, BoardFrame, BoardOutcome, Party, Payload, Priority, RequestId, TaskId,
@@ -38,17 +38,6 @@ fn answered(home: &Core, peer: &str) -> (usize, usize) {
         }
     }
     (done, too_many)
-}
-
-fn hand_over(from: &mut Core, to: &mut Core) {
-    loop {
-        let peer = to.me().clone();
-        let frames = pending(from, peer.as_str());
-        let Some(seq) = to.apply(&frames).unwrap().filter(|_| !frames.is_empty()) else {
-            return;
-        };
-        from.outbox(&peer).unwrap().accept(seq).unwrap();
-    }
 }
 
 fn tasks(team: &TeamDir) -> usize {

@@ -217,9 +217,10 @@ impl InboxWriter {
             false if file.metadata().map_or(true, |found| found.nlink() == 0) => Sending::Uncertain,
             false => Sending::SetAside,
         };
+        // The name of a file that was appended to before lasts, and of one that the mark names.
+        let lasts = is_alone || line.with(&before).folder.is_none();
         if let Some(later) = later.filter(|_| syncs) {
-            // The name of a file that was appended to before lasts, and of one that the mark names.
-            let folder = line.with(&before).folder.filter(|_| !is_alone);
+            let folder = Some(self.folder.as_path()).filter(|_| !lasts);
             later.add(path, file, id, folder);
         }
         if is_live {
