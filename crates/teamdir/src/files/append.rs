@@ -39,6 +39,15 @@ pub(crate) enum Tail {
     Unknown,
 }
 
+impl Tail {
+    pub(crate) const fn finished_if(is_finished: bool) -> Self {
+        match is_finished {
+            true => Self::Finished,
+            false => Self::Unknown,
+        }
+    }
+}
+
 /// Where to append, and how.
 pub(crate) struct Target<'a> {
     pub(crate) path: PathBuf,

@@ -181,10 +181,7 @@ impl InboxWriter {
         let before = mark.map(SharedSync::read).unwrap_or_default();
         // In a crowd what is the last line now need not be the last when this one is written: only a look
         // afterwards can tell whether that line had an end.
-        let tail = match is_alone || self.is_crowded {
-            true => Tail::Finished,
-            false => Tail::Unknown,
-        };
+        let tail = Tail::finished_if(is_alone || self.is_crowded);
         let written = append::write_lines(&mut file, (&metadata, tail), std::slice::from_ref(line));
         let written = written.context("append to", path)?;
         let end = file.stream_position().context("append to", path)?;
@@ -211,11 +208,9 @@ impl InboxWriter {
             true => self.sync(&line, is_alone).context("sync", path)?,
             false => Name::Unknown,
         };
-        let is_live = name == Name::Kept || line.name() == Name::Kept;
-        let sending = match is_live {
-            true => Sending::Done,
-            false if file.metadata().map_or(true, |found| found.nlink() == 0) => Sending::Uncertain,
-            false => Sending::SetAside,
+        let sending = match name {
+            Name::Kept => Sending::Done,
+            Name::Unknown => where_it_is(&line),
         };
         // The name of a file that was appended to before lasts, and of one that the mark names.
         let lasts = is_alone || line.with(&before).folder.is_none();
@@ -223,7 +218,7 @@ impl InboxWriter {
             let folder = Some(self.folder.as_path()).filter(|_| !lasts);
             later.add(path, file, id, folder);
         }
-        if is_live {
+        if sending == Sending::Done {
             self.last = Some((id, end));
         }
         Ok(sending)
@@ -254,6 +249,22 @@ impl InboxWriter {
             }
         }
         Ok(Sending::Uncertain)
+    }
+}
+
+/// What became of a line whose file may have been set aside.
+fn where_it_is(line: &Appended<'_>) -> Sending {
+    match line.name() {
+        Name::Kept => Sending::Done,
+        Name::Unknown
+            if line
+                .file
+                .metadata()
+                .map_or(true, |found| found.nlink() == 0) =>
+        {
+            Sending::Uncertain
+        }
+        Name::Unknown => Sending::SetAside,
     }
 }
 
