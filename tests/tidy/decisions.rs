@@ -24,9 +24,11 @@ const COMPARISONS: [&str; 10] = [
 ];
 
 /// Where texts of others are read, which have no type.
-const FOREIGN_TEXTS: [&str; 5] = [
+const FOREIGN_TEXTS: [&str; 6] = [
     // The client of NATS says in a text alone that a certificate is not trusted.
     "crates/bridge/src/nats/certificate.rs",
+    // A bundle of git begins with a line of words.
+    "crates/git/src/bundle.rs",
     // Errors of model servers say what is wrong in their texts alone.
     "crates/llm/src/failure",
     "crates/llm/src/openai/learn.rs",

@@ -7,6 +7,7 @@
 
 pub(super) mod contestants;
 mod graph;
+mod ledger;
 mod merges;
 mod model;
 
@@ -17,6 +18,7 @@ use super::{Plan, end, progress, quantile};
 use agent::Estimator;
 use anyhow::{Context as _, ensure};
 use graph::{Graph, tasks_for};
+use ledger::Ledger;
 use model::Model;
 use protocol::{Priority, TaskId, TaskStatus};
 use rules::NewTask;
@@ -60,21 +62,6 @@ struct Outcome {
     /// Tokens of coordination per task, behind what a provider keeps.
     coordination: f64,
     ledger: Ledger,
-}
-
-/// What must be zero.
-#[derive(Debug, Default)]
-struct Ledger {
-    /// Tasks that are not completed.
-    open: usize,
-    /// Tasks that were completed more than once.
-    doubled: usize,
-}
-
-impl Ledger {
-    const fn faults(&self) -> usize {
-        self.open + self.doubled
-    }
 }
 
 const NOTES: [&str; 3] = [
@@ -307,7 +294,7 @@ fn run(plan: &Plan<'_>, graph: &Graph, members: u32, shape: Shape) -> anyhow::Re
     let makespan = last.duration_since(started);
     let tokens = Estimator::default().tokens(seen.sums.coordination()) as f64;
     drop(seen);
-    let ledger = ledger(&team, gate)?;
+    let ledger = Ledger::of(&team, gate)?;
     drop((workers, server));
     std::fs::remove_dir_all(&dir)?;
     Ok(Outcome {
@@ -386,19 +373,4 @@ fn watch(
         kills += 1;
     }
     Ok((kills, redone))
-}
-
-/// What the board says when all is over.
-fn ledger(team: &TeamDir, gate: TaskId) -> anyhow::Result<Ledger> {
-    let mut ledger = Ledger::default();
-    let board = team::list(team)?.board;
-    for task in board.tasks().filter(|task| task.id != gate) {
-        ledger.open += usize::from(task.status != TaskStatus::Completed);
-        let completions = task
-            .history
-            .iter()
-            .filter(|entry| entry.action == "completed");
-        ledger.doubled += completions.count().saturating_sub(1);
-    }
-    Ok(ledger)
 }

@@ -17,9 +17,10 @@ use test_support::TempTeam;
 /// After how many turns the conversation is made short.
 const COMPACTED: u64 = 15;
 
-/// How many messages each turn is given.
+/// How many messages each turn is given: so many that ten turns fill what is remembered of each sender, which
+/// every start reads.
 fn per_turn() -> u64 {
-    if is_long() { 100 } else { 10 }
+    if is_long() { 100 } else { 40 }
 }
 
 /// What a process had read and held when it had started.

@@ -219,7 +219,10 @@ impl Screen {
             Output::Request(request) => request.lines(self.width, self.colour),
             Output::Notice(text) => self.aside(|screen| screen.prose(Style::Dim, text)),
             Output::Problem(text) => self.prose(Style::Removed, &format!("error: {text}")),
-            Output::Verb(text) | Output::Data(text) => plain_lines(text),
+            Output::Verb(text) | Output::Data(text) => {
+                let text = clean(text);
+                text.trim_end().lines().map(str::to_owned).collect()
+            }
             Output::Reply(text) => self.whole(text),
             Output::Answer(text) => self.answer(text),
             Output::Leaving => self.leave(),
@@ -391,12 +394,6 @@ impl Screen {
             Verbosity::Quiet => Vec::new(),
         }
     }
-}
-
-/// Text that has lines of its own.
-fn plain_lines(text: &str) -> Vec<String> {
-    let text = clean(text);
-    text.trim_end().lines().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ use std::os::unix::fs::FileExt;
 
 /// How much of the end is read first.
 const FIRST_LOOK: u64 = 8 << 10;
+/// How much at most is read at once of a line without an end.
+const LONGEST_LOOK: u64 = 1 << 20;
 /// How every line that holds a checkpoint begins.
 const CHECKPOINT: &[u8] = br#"{"kind":"checkpoint""#;
 
@@ -48,19 +50,18 @@ pub(crate) fn recover(file: &File) -> io::Result<Recovered> {
 fn recover_from(source: &impl Source) -> io::Result<Recovered> {
     let mut tail = Tail::at_end_of(source)?;
     let found = loop {
-        let records = tail.records();
-        let start = last_checkpoint(records, tail.from == 0);
+        let start = last_checkpoint(&tail.records, tail.from == 0);
         if let Some(start) = start.or((tail.from == 0).then_some(0)) {
             break start;
         }
         tail.grow()?;
     };
-    let records = tail.records().get(found..).unwrap_or_default();
+    let records = tail.records.get(found..).unwrap_or_default();
     let first = records.iter().position(|byte| *byte == b'\n');
     let start = tail.from + found as u64;
     Ok(Recovered {
         state: state_after(records),
-        end: tail.from + tail.whole as u64,
+        end: tail.from + tail.records.len() as u64,
         checkpoint: (start, start + first.map_or(0, |at| at as u64)),
     })
 }
@@ -82,13 +83,12 @@ fn state_after(records: &[u8]) -> MailState {
     state
 }
 
-/// The end of a journal, as far as it was read.
+/// The whole lines at the end of a journal, as far as they were read.
 struct Tail<'a, S> {
     source: &'a S,
     from: u64,
-    bytes: Vec<u8>,
-    /// How many of them are whole lines, but for the first.
-    whole: usize,
+    /// Whole lines, but for the first.
+    records: Vec<u8>,
 }
 
 impl<'a, S: Source> Tail<'a, S> {
@@ -96,36 +96,35 @@ impl<'a, S: Source> Tail<'a, S> {
         let mut tail = Self {
             source,
             from: source.length()?,
-            bytes: Vec::new(),
-            whole: 0,
+            records: Vec::new(),
         };
-        // What a killed process left unfinished may be long.
-        while tail.from > 0 && tail.whole == 0 {
-            tail.grow()?;
+        // What a killed process left unfinished may be long. It is not kept.
+        let mut look = FIRST_LOOK;
+        while tail.from > 0 && tail.records.is_empty() {
+            tail.read_more(look)?;
+            let last_newline = tail.records.iter().rposition(|byte| *byte == b'\n');
+            tail.records.truncate(last_newline.map_or(0, |at| at + 1));
+            look = (2 * look).min(LONGEST_LOOK);
         }
         Ok(tail)
     }
 
     /// Reads as much again as before.
     fn grow(&mut self) -> io::Result<()> {
-        let more = FIRST_LOOK.max(self.bytes.len() as u64).min(self.from);
-        let more_bytes = usize::try_from(more).map_err(io::Error::other)?;
-        let mut bytes = Vec::with_capacity(more_bytes + self.bytes.len());
-        bytes.resize(more_bytes, 0);
-        self.source.read(&mut bytes, self.from - more)?;
-        let last_newline = || bytes.iter().rposition(|byte| *byte == b'\n');
-        self.whole = match self.whole {
-            0 => last_newline().map_or(0, |at| at + 1),
-            whole => whole + more_bytes,
-        };
-        bytes.append(&mut self.bytes);
-        self.bytes = bytes;
-        self.from -= more;
-        Ok(())
+        self.read_more(FIRST_LOOK.max(self.records.len() as u64))
     }
 
-    fn records(&self) -> &[u8] {
-        self.bytes.get(..self.whole).unwrap_or_default()
+    /// Reads so much more, as far as there is more.
+    fn read_more(&mut self, most: u64) -> io::Result<()> {
+        let from = self.from.saturating_sub(most);
+        let more = usize::try_from(self.from - from).map_err(io::Error::other)?;
+        let mut bytes = Vec::with_capacity(more + self.records.len());
+        bytes.resize(more, 0);
+        self.source.read(&mut bytes, from)?;
+        bytes.append(&mut self.records);
+        self.records = bytes;
+        self.from = from;
+        Ok(())
     }
 }
 
