@@ -135,7 +135,7 @@ fn start(team: &TestTeam, owner: &Recipient) -> Start {
     assert_eq!(member.line(LIMIT), "ready");
     Start {
         read: figure(member.id(), "io", "rchar:"),
-        held: figure(member.id(), "smaps_rollup", "Private_Dirty:"),
+        held: figure(member.id(), "smaps_rollup", "Anonymous:"),
     }
 }
 
