@@ -13,6 +13,18 @@ const ASKS: (u32, Duration) = (256, Duration::from_millis(25));
 /// The same for what ends a claim.
 const ENDS: (u32, Duration) = (1024, Duration::from_millis(10));
 
+/// Why an ask is refused without a look at the board.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the host '{host}' asks for more changes of the board than its home decides: {most} at once, and {a_second} a second; \
+     ask again later"
+)]
+pub(crate) struct TooManyAsks {
+    host: HostId,
+    most: u32,
+    a_second: u128,
+}
+
 /// What a host has left.
 #[derive(Debug)]
 struct Left {
@@ -28,13 +40,13 @@ pub(crate) struct Quotas {
 }
 
 impl Quotas {
-    /// Whether an ask of `host` is decided now. If not, says why.
+    /// Whether an ask of `host` is decided now.
     pub(crate) fn take(
         &mut self,
         host: &HostId,
         ends_claim: bool,
         now: Instant,
-    ) -> Result<(), String> {
+    ) -> Result<(), TooManyAsks> {
         let (most, grows) = if ends_claim { ENDS } else { ASKS };
         let key = (host.clone(), ends_claim);
         let left = self.left.entry(key).or_insert(Left {
@@ -56,11 +68,11 @@ impl Quotas {
             left.count = count;
             return Ok(());
         }
-        let a_second = Duration::from_secs(1).as_millis() / grows.as_millis();
-        Err(format!(
-            "the host '{host}' asks for more changes of the board than its home decides: {most} at once, and {a_second} \
-             a second; ask again later"
-        ))
+        Err(TooManyAsks {
+            host: host.clone(),
+            most,
+            a_second: Duration::from_secs(1).as_millis() / grows.as_millis(),
+        })
     }
 }
 

@@ -185,6 +185,7 @@ pub(super) const RULES: &[Rule] = &[
         ours: &["backoff", "protocol", "rules", "team", "teamdir"],
         external: &[
             "async-nats",
+            "base64",
             "bytes",
             "futures-util",
             "percent-encoding",

@@ -248,7 +248,7 @@ impl Core {
                 let ends_claim = ask.change.ends_claim();
                 let answer = match self.quotas.take(from, ends_claim, Instant::now()) {
                     Ok(()) => fitting(team::decide(&self.team, from, ask)?),
-                    Err(why) => too_many(&ask.id, &why),
+                    Err(why) => too_many(&ask.id, &why.to_string()),
                 };
                 self.team.put_decided(&self.guard, from, &answer)?;
                 answer

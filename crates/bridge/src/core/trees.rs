@@ -1,7 +1,7 @@
 //! Bundles of commits and what is said about them. What is in a bundle is not known here.
 
 use super::{ApplyError, CollectError, Core, lock};
-use crate::admit::{admit_bundle, admit_part};
+use crate::admit::{BundleRefused, admit_bundle, admit_part};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use protocol::{
@@ -22,6 +22,17 @@ const PARTS_AT_ONCE: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct SentParts {
     cursors: BTreeMap<(HostId, BundleName), (BundleDigest, u64)>,
+}
+
+/// Why nothing more is done with the bundle of a part.
+#[derive(Debug, thiserror::Error)]
+enum BundleNotTaken {
+    #[error(transparent)]
+    Refused(#[from] BundleRefused),
+    #[error("a part of its bundle is damaged")]
+    Damaged,
+    #[error("its bundle is wrong: {0}")]
+    Wrong(PartError),
 }
 
 impl SentParts {
@@ -94,13 +105,13 @@ impl Core {
         };
         let bytes = STANDARD.decode(&part.data).unwrap_or_default();
         let stored = match admitted {
-            Err(refusal) => Err(refusal.to_string()),
+            Err(refusal) => Err(refusal.into()),
             Ok(()) if bytes.is_empty() || bytes.len() > PART_BYTES => {
-                Err("a part of its bundle is damaged".to_owned())
+                Err(BundleNotTaken::Damaged)
             }
             Ok(()) => self.store_part(from, part, &bytes)?,
         };
-        let Err(reason) = stored else {
+        let Err(reason) = stored.map_err(|error| error.to_string()) else {
             return Ok(());
         };
         warn!(
@@ -124,7 +135,7 @@ impl Core {
         from: &HostId,
         part: &BundlePart,
         bytes: &[u8],
-    ) -> Result<Result<(), String>, ApplyError> {
+    ) -> Result<Result<(), BundleNotTaken>, ApplyError> {
         let stored = self.team.put_incoming(
             &self.guard,
             from,
@@ -138,7 +149,7 @@ impl Core {
             Ok(_) => return Ok(Ok(())),
             Err(PartError::Missing { from }) => from,
             Err(error @ PartError::TooLong) => {
-                return Ok(Err(format!("its bundle is wrong: {error}")));
+                return Ok(Err(BundleNotTaken::Wrong(error)));
             }
             Err(PartError::File(error)) => return Err(error.into()),
         };

@@ -159,7 +159,9 @@ fn read_all(folder: &Path) -> Result<Vec<HostSpawn>, PathError> {
         let Some(id) = id.and_then(|id| RequestId::new(id).ok()) else {
             continue;
         };
-        if let Ok(Some(spawn)) = team_files::read::<HostSpawn>(&entry.path())
+        // By its name in the folder: an entry of the list may be named by way of an open descriptor.
+        let path = folder.join(&name);
+        if let Ok(Some(spawn)) = team_files::read::<HostSpawn>(&path)
             && spawn.ask.id == id
         {
             found.push(spawn);
