@@ -206,7 +206,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         package: "integration",
         ours: &["command", "git", "protocol", "rules", "team", "teamdir"],
-        external: &["thiserror"],
+        external: &["sha2", "thiserror"],
         dev_ours: &[],
     },
     Rule {
