@@ -23,6 +23,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        // A member waits for a handful of files and connections; room for a thousand is 12 KB of each process.
+        .max_io_events_per_tick(64)
         .build()
         .context("cannot start")?;
     let ended = runtime.block_on(teammate::run(options));

@@ -160,33 +160,13 @@ impl Core {
         self.collect_spawns(&roster)?;
         self.follow_inboxes(&roster)?;
         self.collect_board(&roster)?;
-        let mut unread_hosts = BTreeSet::new();
+        let unread_hosts = self.forward_mail(&roster)?;
         for (owner, reader) in &mut self.readers {
-            let Some((host, outbox)) = roster
-                .host_of(owner)
-                .and_then(|host| Some((host, self.outboxes.get(host)?)))
-            else {
-                continue;
-            };
-            let mut is_done = false;
-            for _ in 0..BATCHES {
-                if lock(outbox).pending_bytes() > OUTBOX_LIMIT {
-                    break;
-                }
-                is_done = reader.try_next()?.is_none();
-                if is_done {
-                    break;
-                }
-            }
-            if !is_done {
-                unread_hosts.insert(host);
-            }
             // Sets aside what was read. Whoever waits for mail watches the inboxes itself.
             reader.prepare_to_wait()?;
             if let Err(error) = reader.forget_forwarded(JOURNAL_LIMIT) {
                 warn!("the journal of '{owner}' grows on: {error}");
             }
-            self.unsettled.note(reader.has_unsynced());
         }
         self.collect_trees()?;
         self.is_behind |= !unread_hosts.is_empty() || self.told_board.are_behind();
@@ -207,6 +187,42 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Moves mail alone, for which somebody may wait. [`Self::collect`] has the rest to do, afterwards.
+    pub fn collect_mail(&mut self) -> Result<(), CollectError> {
+        let roster = self.team.roster()?;
+        self.introduce(&at_home(&roster))?;
+        self.forward_mail(&roster)?;
+        Ok(())
+    }
+
+    /// Moves mail from the inboxes into the outboxes. Returns the hosts for which not all of it was moved.
+    fn forward_mail(&mut self, roster: &Roster) -> Result<BTreeSet<HostId>, CollectError> {
+        let mut unread_hosts = BTreeSet::new();
+        for (owner, reader) in &mut self.readers {
+            let Some((host, outbox)) = roster
+                .host_of(owner)
+                .and_then(|host| Some((host, self.outboxes.get(host)?)))
+            else {
+                continue;
+            };
+            let mut is_done = false;
+            for _ in 0..BATCHES {
+                if lock(outbox).pending_bytes() > OUTBOX_LIMIT {
+                    break;
+                }
+                is_done = reader.try_next()?.is_none();
+                if is_done {
+                    break;
+                }
+            }
+            if !is_done {
+                unread_hosts.insert(host.clone());
+            }
+            self.unsettled.note(reader.has_unsynced());
+        }
+        Ok(unread_hosts)
     }
 
     /// Whether something is not in the outboxes because they hold much, or older news: [`Self::collect`] has more to

@@ -184,6 +184,10 @@ async fn run<W: AsyncWrite + Unpin>(
         let (mut sent, mut greeted) = (0, Instant::now());
         let (mut has_news, mut look) = (true, Instant::now());
         loop {
+            if has_news {
+                core.borrow_mut().collect_mail()?;
+                send_new(&core, peer, &mut sent, sender).await?;
+            }
             if has_news || look <= Instant::now() || core.borrow().is_behind() {
                 // A missed notification costs this long.
                 look = Instant::now() + LOOK_EVERY;
@@ -191,11 +195,7 @@ async fn run<W: AsyncWrite + Unpin>(
                 core.borrow_mut().hear_at(peer, sender.heard());
                 core.borrow_mut().collect()?;
             }
-            let frames = next_frames(&core.borrow(), peer, sent);
-            if let Some(last) = frames.last() {
-                sent = last.seq;
-                sender.send(&frames).await?;
-            }
+            send_new(&core, peer, &mut sent, sender).await?;
             if greeted.elapsed() >= LOOK_EVERY {
                 greeted = Instant::now();
                 sender.keep_alive().await?;
@@ -259,6 +259,21 @@ fn apply(core: &mut Core, peer: &HostId, frames: &[Frame]) -> Result<(), RunErro
         return Err(TransportError::Refused(why).into());
     }
     Ok(core.apply(frames)?)
+}
+
+/// Sends the next frames to a host, after the number `sent`.
+async fn send_new<W: AsyncWrite + Unpin>(
+    core: &RefCell<&mut Core>,
+    peer: &HostId,
+    sent: &mut u64,
+    sender: &mut PipeSender<W>,
+) -> Result<(), TransportError> {
+    let frames = next_frames(&core.borrow(), peer, *sent);
+    if let Some(last) = frames.last() {
+        *sent = last.seq;
+        sender.send(&frames).await?;
+    }
+    Ok(())
 }
 
 /// The next frames to a host, after those that were sent on this connection.

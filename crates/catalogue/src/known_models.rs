@@ -120,6 +120,10 @@ fn is_free(model: &str) -> bool {
 
 /// The built-in entry of a model: that of the longest family name that fits.
 fn family(model: &str) -> Option<&'static ModelEntry> {
+    if is_free(model) {
+        // A process with such a model never reads the built-in file.
+        return None;
+    }
     let bare = bare_name(normal_name(model));
     let families = BUILT_IN
         .iter()

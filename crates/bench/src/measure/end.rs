@@ -103,6 +103,19 @@ impl Medium {
         })
     }
 
+    /// An end that takes what comes. A member of ours records its mail without a sync of its own: the record that it
+    /// acts on next, such as the reply of its model, is synced with it.
+    pub(super) fn open_to_drain(&self) -> anyhow::Result<Box<dyn End>> {
+        match self.kind.engine() {
+            Engine::Ours => Ok(Box::new(OurEnd::open_as_member(self)?)),
+            Engine::Bare
+            | Engine::Socket
+            | Engine::Redis
+            | Engine::Nats
+            | Engine::Python(_) => self.open(),
+        }
+    }
+
     /// An end that sends only.
     pub(super) fn open_to_send(&self) -> anyhow::Result<Box<dyn End>> {
         Ok(match self.kind.engine() {
@@ -154,6 +167,15 @@ impl OurEnd {
         let mut end = Self::open_to_send(medium)?;
         let me: Recipient = medium.me.parse()?;
         end.session = Some(MemberSession::open(&end.team, &me, WatchChoice::Auto)?);
+        Ok(end)
+    }
+
+    /// The same, and mail is recorded as members do.
+    pub(super) fn open_as_member(medium: &Medium) -> anyhow::Result<Self> {
+        let mut end = Self::open(medium)?;
+        if let Some(session) = &mut end.session {
+            session.sync_later();
+        }
         Ok(end)
     }
 

@@ -20,7 +20,7 @@ use anyhow::{Context as _, ensure};
 use graph::{Graph, tasks_for};
 use ledger::Ledger;
 use model::Model;
-use protocol::{Priority, TaskId, TaskStatus};
+use protocol::{Priority, TaskId};
 use rules::NewTask;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -83,6 +83,10 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     );
     section.rows.push(row.bar("none", faults.0 == 0));
     section.note("in brackets: how much of the accepted rate the reader kept up with");
+    section.note(
+        "synced: our reader records its mail as a teammate does, synced together with the next record that it acts on; \
+         a reader of Redis has each of its reads synced with what it acknowledges",
+    );
     Ok(section)
 }
 
@@ -218,7 +222,7 @@ pub(super) fn write(medium: &Medium, writer: u32) -> anyhow::Result<()> {
 
 /// The worker that takes everything.
 pub(super) fn read(medium: &Medium) -> anyhow::Result<()> {
-    let mut end = medium.open()?;
+    let mut end = medium.open_to_drain()?;
     let input = listen();
     worker::say_ready();
     let mut seen = HashSet::new();

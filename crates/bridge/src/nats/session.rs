@@ -190,7 +190,14 @@ impl<'a> Session<'a> {
                 }
                 Event::Ask(message) => self.answer(&present(message)?).await?,
                 Event::Here(message) => self.say_here(&present(message)?).await?,
-                Event::Mail => collect(self.core, watch)?,
+                Event::Mail => {
+                    // What is not moved now is moved below, or its error is shown there.
+                    let _ = self.core.collect_mail();
+                    self.publish();
+                    // It leaves before the rest is looked at.
+                    tokio::task::yield_now().await;
+                    collect(self.core, watch)?;
+                }
                 Event::Beat => {
                     collect(self.core, watch)?;
                     self.beat().await?;
