@@ -1,6 +1,7 @@
 //! How long a message takes from a member of one host to a member of another.
 
 mod plain;
+mod sizing;
 
 use super::end::{self, Medium, OurEnd};
 use super::report::{Row, Section, Value};
@@ -32,6 +33,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
         nats(plan, kind, length, &mut section)?;
         ssh(plan, kind, length, &mut section)?;
     }
+    sizing::measure(plan, &mut section)?;
     section.note(
         "synced: the server of NATS syncs each message too (`sync_interval: always`); a plain publish is on disk in \
          one place then, and a message that was shown in four: both bridges' and the recipient's journals, and \

@@ -108,11 +108,9 @@ impl Medium {
     pub(super) fn open_to_drain(&self) -> anyhow::Result<Box<dyn End>> {
         match self.kind.engine() {
             Engine::Ours => Ok(Box::new(OurEnd::open_as_member(self)?)),
-            Engine::Bare
-            | Engine::Socket
-            | Engine::Redis
-            | Engine::Nats
-            | Engine::Python(_) => self.open(),
+            Engine::Bare | Engine::Socket | Engine::Redis | Engine::Nats | Engine::Python(_) => {
+                self.open()
+            }
         }
     }
 

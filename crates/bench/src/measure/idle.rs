@@ -42,9 +42,9 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     std::thread::sleep(SETTLE);
     let time = Duration::from_secs(plan.pick(10, 3));
     progress(&format!("100 idle members for {} s", time.as_secs()));
-    let before = totals(&members)?;
+    let before = worker::totals(&members)?;
     std::thread::sleep(time);
-    let after = totals(&members)?;
+    let after = worker::totals(&members)?;
     let each_minute = 60.0 / time.as_secs_f64() / MEMBERS as f64;
     let switches = (after.0 - before.0) as f64 * each_minute;
     let cpu = seconds(after.1 - before.1) * each_minute;
@@ -110,16 +110,6 @@ fn start_members(dir: &Path, names: &[String]) -> anyhow::Result<(Vec<Worker>, S
     ))
 }
 
-/// Context switches and nanoseconds of processor time of all workers together.
-fn totals(workers: &[Worker]) -> anyhow::Result<(u64, u64)> {
-    let mut sums = (0, 0);
-    for worker in workers {
-        sums.0 += proc::switches(worker.id())?;
-        sums.1 += clock::cpu_nanos(worker.id())?;
-    }
-    Ok(sums)
-}
-
 /// Sends to the first member, and sums up what that costs all others.
 fn herd(
     team: &TeamDir,
@@ -130,7 +120,7 @@ fn herd(
     let to: Recipient = names.first().context("a member")?.parse()?;
     let others = workers.get(1..).unwrap_or_default();
     let from = Sender::new("lead");
-    let before = totals(others)?.1;
+    let before = worker::totals(others)?.1;
     let mut sends = Vec::new();
     for number in 0..messages {
         std::thread::sleep(PAUSE);
@@ -139,7 +129,7 @@ fn herd(
         sends.push(seconds(clock::nanos() - started));
     }
     std::thread::sleep(10 * PAUSE);
-    let after = totals(others)?.1;
+    let after = worker::totals(others)?.1;
     Ok(Herd {
         others: seconds(after - before) / f64::from(messages),
         send: quantile(&sends, 0.5),

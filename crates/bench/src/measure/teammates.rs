@@ -152,7 +152,7 @@ struct Cost {
 /// What groups of processes cost in the same span of time.
 fn costs(groups: &[&[Worker]], time: Duration) -> anyhow::Result<Vec<Cost>> {
     let all = || -> anyhow::Result<Vec<(u64, u64)>> {
-        groups.iter().map(|group| totals(group)).collect()
+        groups.iter().map(|group| worker::totals(group)).collect()
     };
     let before = all()?;
     std::thread::sleep(time);
@@ -186,15 +186,6 @@ fn pollers(plan: &Plan<'_>, kind: &str, poll: &str) -> anyhow::Result<Vec<Worker
         worker::start_ready(&Job::python(kind, &medium, role))
     };
     (0..EACH).map(one).collect()
-}
-
-fn totals(workers: &[Worker]) -> anyhow::Result<(u64, u64)> {
-    let mut sums = (0, 0);
-    for worker in workers {
-        sums.0 += proc::switches(worker.id())?;
-        sums.1 += clock::cpu_nanos(worker.id())?;
-    }
-    Ok(sums)
 }
 
 /// The most memory that one of the processes has for itself, in bytes.

@@ -4,7 +4,7 @@
 
 use super::kind::Engine;
 use super::team::contestants::{self, COLLECTED};
-use super::{backlog, deaths, end::Medium, history, idle, latency, print, throughput};
+use super::{backlog, clock, deaths, end::Medium, history, idle, latency, print, proc, throughput};
 use anyhow::Context as _;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -199,4 +199,14 @@ pub(super) fn hear() -> anyhow::Result<Option<String>> {
     let mut line = String::new();
     let read = std::io::stdin().read_line(&mut line)?;
     Ok((read > 0).then(|| line.trim_end().to_owned()))
+}
+
+/// Context switches and nanoseconds of processor time of all workers together.
+pub(super) fn totals(workers: &[Worker]) -> anyhow::Result<(u64, u64)> {
+    let mut sums = (0, 0);
+    for worker in workers {
+        sums.0 += proc::switches(worker.id())?;
+        sums.1 += clock::cpu_nanos(worker.id())?;
+    }
+    Ok(sums)
 }

@@ -106,9 +106,7 @@ impl Core {
         let bytes = STANDARD.decode(&part.data).unwrap_or_default();
         let stored = match admitted {
             Err(refusal) => Err(refusal.into()),
-            Ok(()) if bytes.is_empty() || bytes.len() > PART_BYTES => {
-                Err(BundleNotTaken::Damaged)
-            }
+            Ok(()) if bytes.is_empty() || bytes.len() > PART_BYTES => Err(BundleNotTaken::Damaged),
             Ok(()) => self.store_part(from, part, &bytes)?,
         };
         let Err(reason) = stored.map_err(|error| error.to_string()) else {
