@@ -59,7 +59,7 @@ pub use request::{
     open_shutdown, question_hash, request_line, subject_text,
 };
 pub use restart::{RestartDecision, RestartHistory, RestartLimits, restarts_text};
-pub use sent_submission::{as_told, refused, send_to, take_state};
+pub use sent_submission::{as_brought, as_told, refused, send_to, take_state};
 pub use shutdown::{
     SHUTDOWN_TIMEOUT, Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits, ShutdownOutcome,
     StartRefusal,

@@ -80,6 +80,20 @@ pub fn as_told(submission: &Submission) -> Submission {
     }
 }
 
+/// What counts of a submission that another host brings.
+pub fn as_brought(sent: &Submission) -> Submission {
+    Submission {
+        incarnation: sent.incarnation,
+        task: sent.task,
+        ..Submission::new(
+            sent.id,
+            sent.member.clone(),
+            sent.commit.clone(),
+            sent.created_at,
+        )
+    }
+}
+
 /// A refusal of what never came into the queue, as it is told to the host of its author.
 pub fn refused(sent: &Submission, reason: &str, now: Timestamp) -> Submission {
     Submission {

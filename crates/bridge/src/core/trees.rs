@@ -6,9 +6,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use protocol::{
     BundleAgain, BundleDigest, BundleHead, BundleName, BundlePart, Frame, HostId, PART_BYTES,
-    Payload, Submission, TreeFrame,
+    Payload, Roster, Submission, TreeFrame,
 };
-use rules::{refused, take_state};
+use rules::{as_brought, refused, take_state};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use teamdir::{Outbox, PartError, PathError, SubmissionError, TeamDir, now};
@@ -98,17 +98,14 @@ impl Core {
             warn!("a part of a bundle of the host '{from}' is not stored: {refusal}");
             return Ok(());
         }
-        let here = self.team.incoming_bytes(from)?;
         let admitted = match &part.head {
-            Some(head) => admit_bundle(&roster, from, (head, part), here),
+            Some(head) => self.admit_begun(&roster, from, (head, part))?,
             None => Ok(()),
         };
         let bytes = STANDARD.decode(&part.data).unwrap_or_default();
         let stored = match admitted {
             Err(refusal) => Err(refusal.into()),
-            Ok(()) if bytes.is_empty() || bytes.len() > PART_BYTES => {
-                Err(BundleNotTaken::Damaged)
-            }
+            Ok(()) if bytes.is_empty() || bytes.len() > PART_BYTES => Err(BundleNotTaken::Damaged),
             Ok(()) => self.store_part(from, part, &bytes)?,
         };
         let Err(reason) = stored.map_err(|error| error.to_string()) else {
@@ -128,6 +125,31 @@ impl Core {
         Ok(self.team.remove_incoming(from, part.name, &part.digest)?)
     }
 
+    /// Whether a bundle that begins with this part is put together. Those that are here only in part give way to it:
+    /// whoever goes on with one of them is told to begin anew.
+    fn admit_begun(
+        &self,
+        roster: &Roster,
+        from: &HostId,
+        (head, part): (&BundleHead, &BundlePart),
+    ) -> Result<Result<(), BundleRefused>, ApplyError> {
+        let admit = || {
+            let others = self.team.incoming_space(from, part.name)?;
+            Ok::<_, ApplyError>(admit_bundle(roster, from, (head, part), others))
+        };
+        let admitted = admit()?;
+        if !matches!(admitted, Err(BundleRefused::TooMuchWaits(_))) {
+            return Ok(admitted);
+        }
+        for bundle in self.team.incoming(from)? {
+            if bundle.head.name != part.name && !bundle.is_complete() {
+                let (name, digest) = (bundle.head.name, &bundle.head.digest);
+                self.team.remove_incoming(from, name, digest)?;
+            }
+        }
+        admit()
+    }
+
     /// Stores a part, and says from where on the bundle is missing if it does not follow. The inner error is why the
     /// bundle cannot be taken.
     fn store_part(
@@ -136,11 +158,12 @@ impl Core {
         part: &BundlePart,
         bytes: &[u8],
     ) -> Result<Result<(), BundleNotTaken>, ApplyError> {
+        let head = part.head.as_deref().map(kept_head);
         let stored = self.team.put_incoming(
             &self.guard,
             from,
             (part.name, &part.digest),
-            part.head.as_deref(),
+            head.as_ref(),
             (part.offset, bytes),
         );
         let missing = match stored {
@@ -216,6 +239,15 @@ impl Core {
         let about = format!("again-{}", head.name);
         let note = TreeFrame::Again(again.clone());
         Ok(self.team.put_heard_note(&self.guard, from, &about, &note)?)
+    }
+}
+
+/// What is kept of the head of a bundle of another host: its submission may be of any size.
+fn kept_head(head: &BundleHead) -> BundleHead {
+    let submission = head.submission.as_deref().map(as_brought);
+    BundleHead {
+        submission: submission.map(Box::new),
+        ..head.clone()
     }
 }
 
