@@ -188,7 +188,8 @@ impl Core {
             }
             self.unsettled.note(reader.has_unsynced());
         }
-        self.collect_trees()?;
+        // What is wrong with a bundle keeps back nothing else.
+        let trees = self.collect_trees();
         self.is_behind |= !unread_hosts.is_empty() || self.told_board.are_behind();
         let done = self.outboxes.iter();
         for (host, outbox) in done.filter(|(host, _)| !unread_hosts.contains(host)) {
@@ -206,7 +207,7 @@ impl Core {
                 self.is_behind |= is_waiting;
             }
         }
-        Ok(())
+        trees
     }
 
     /// Whether something is not in the outboxes because they hold much, or older news: [`Self::collect`] has more to

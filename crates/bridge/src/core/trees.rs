@@ -5,17 +5,20 @@ use crate::admit::{BundleRefused, admit_bundle, admit_part};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use protocol::{
-    BundleAgain, BundleDigest, BundleHead, BundleName, BundlePart, Frame, HostId, PART_BYTES,
-    Payload, Roster, Submission, TreeFrame,
+    BundleAgain, BundleDigest, BundleHead, BundleName, BundlePart, Frame, HostId, JsonLine,
+    MAX_FRAME_BYTES, PART_BYTES, Payload, Roster, Submission, TreeFrame,
 };
 use rules::{as_brought, refused, take_state};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use teamdir::{Outbox, PartError, PathError, SubmissionError, TeamDir, now};
+use teamdir::{BridgeGuard, Outbox, PartError, PathError, SubmissionError, TeamDir, now};
 use tracing::warn;
 
 /// How many parts of bundles wait in an outbox at once: mail that is sent meanwhile is not far behind.
 const PARTS_AT_ONCE: usize = 8;
+
+/// More than the fields of a frame beside its payload take.
+const FRAME_AROUND: usize = 4 << 10;
 
 /// How far the bundles for other hosts are in their outboxes. A bridge that begins sends them from the beginning,
 /// and is told from where on.
@@ -50,26 +53,31 @@ impl SentParts {
 }
 
 impl Core {
-    /// Moves parts of bundles and what is said about them into the outboxes, behind the mail that is there.
+    /// Moves parts of bundles and what is said about them into the outboxes, behind the mail that is there. What
+    /// cannot be moved for one host keeps nothing from the others; the first such error is returned.
     pub(super) fn collect_trees(&mut self) -> Result<(), CollectError> {
-        for (host, outbox) in &self.outboxes {
-            let heads = open_bundles(&self.team, host)?;
-            collect_parts(&self.team, &mut self.sent_parts, (host, outbox), &heads)?;
-            let is_open = |head: &BundleHead| self.sent_parts.of(host, head) < head.size;
-            self.is_behind |= heads.iter().any(is_open);
-            let is_main_sent = heads
-                .iter()
-                .filter(|head| head.name == BundleName::Main)
-                .all(|head| self.sent_parts.of(host, head) == head.size);
-            // Whose work does not merge should find there what it does not merge with.
-            if is_main_sent {
-                let notes = self.team.take_tree_notes(&self.guard, host)?;
-                let payloads = notes.notes.iter().cloned().map(Payload::Tree);
-                lock(outbox).append(payloads.collect())?;
-                self.team.notes_are_sent(&notes)?;
-            }
+        let Self {
+            team,
+            guard,
+            outboxes,
+            sent_parts,
+            is_behind,
+            ..
+        } = self;
+        let mut first = Ok(());
+        for (host, outbox) in outboxes.iter() {
+            let collected = collect_bundles(team, sent_parts, (host, outbox));
+            let collected = collected.and_then(|found| {
+                *is_behind |= found.is_open;
+                // Whose work does not merge should find there what it does not merge with.
+                match found.is_main_sent {
+                    true => collect_notes(team, guard, (host, outbox)),
+                    false => Ok(()),
+                }
+            });
+            first = first.and(collected);
         }
-        Ok(())
+        first
     }
 
     pub(super) fn take_tree(&mut self, from: &HostId, said: &TreeFrame) -> Result<(), ApplyError> {
@@ -273,6 +281,47 @@ fn open_bundles(team: &TeamDir, host: &HostId) -> Result<Vec<BundleHead>, PathEr
         }
     }
     Ok(heads)
+}
+
+/// How far the bundles for a host are in its outbox.
+struct Collected {
+    is_open: bool,
+    /// Whether all of `team/main` is there that is offered.
+    is_main_sent: bool,
+}
+
+fn collect_bundles(
+    team: &TeamDir,
+    sent: &mut SentParts,
+    (host, outbox): (&HostId, &Mutex<Outbox>),
+) -> Result<Collected, CollectError> {
+    let heads = open_bundles(team, host)?;
+    collect_parts(team, sent, (host, outbox), &heads)?;
+    let is_open = |head: &&BundleHead| sent.of(host, head) < head.size;
+    let mut open = heads.iter().filter(is_open).peekable();
+    Ok(Collected {
+        is_open: open.peek().is_some(),
+        is_main_sent: open.all(|head| head.name != BundleName::Main),
+    })
+}
+
+/// Moves what is said about bundles into the outbox. What fits into no frame is dropped, or it would keep back all
+/// that follows.
+fn collect_notes(
+    team: &TeamDir,
+    guard: &BridgeGuard,
+    (host, outbox): (&HostId, &Mutex<Outbox>),
+) -> Result<(), CollectError> {
+    let notes = team.take_tree_notes(guard, host)?;
+    for note in &notes.notes {
+        let payload = Payload::Tree(note.clone());
+        let size = JsonLine::encode(&payload).map_or(usize::MAX, |line| line.len());
+        match size <= MAX_FRAME_BYTES - FRAME_AROUND {
+            true => lock(outbox).append(vec![payload])?,
+            false => warn!("what is too long for a frame is not said to the host '{host}'"),
+        }
+    }
+    Ok(team.notes_are_sent(&notes)?)
 }
 
 /// Puts the next parts of the first bundle that is not sent into the outbox, when those before were accepted.

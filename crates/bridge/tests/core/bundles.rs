@@ -5,8 +5,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bridge::Core;
 use protocol::{
-    AgentName, BundleDigest, BundleHead, BundleName, BundlePart, CommitId, Frame, MAX_BUNDLE_BYTES,
-    PART_BYTES, Payload, Recipient, Submission, SubmissionId, SubmissionStatus, TreeFrame,
+    AgentName, BundleDigest, BundleHead, BundleName, BundlePart, CommitId, Extra, Frame,
+    MAX_BUNDLE_BYTES, MergeConflict, PART_BYTES, Payload, Recipient, Submission, SubmissionId,
+    SubmissionStatus, TreeFrame,
 };
 use std::io::Read;
 use teamdir::{SubmissionError, TeamDir, now};
@@ -323,6 +324,81 @@ fn a_bundle_of_the_largest_size_that_is_sent_anew_does_not_count_twice() {
     forge(&mut b, &mut a, begin(1, &head));
     assert_eq!(size(1), Some(MAX_BUNDLE_BYTES - 1));
     assert_eq!(size(2), Some(MAX_BUNDLE_BYTES));
+}
+
+/// The home has ended a submission of gpu1, with this conflict.
+fn conflicted(origin: u64, message: String) -> TreeFrame {
+    let commit = CommitId::new(&"a".repeat(40)).unwrap();
+    let alice = AgentName::new("alice").unwrap();
+    let conflict = MergeConflict {
+        files: Vec::new(),
+        messages: vec![message],
+        extra: Extra::new(),
+    };
+    let submission = Submission {
+        status: SubmissionStatus::Conflict,
+        origin: Some(SubmissionId(origin)),
+        conflict: Some(conflict),
+        ..Submission::new(SubmissionId(9), alice, commit, now())
+    };
+    TreeFrame::State {
+        submission: Box::new(submission),
+    }
+}
+
+fn said(core: &Core, peer: &str) -> Vec<TreeFrame> {
+    let said = pending(core, peer).into_iter();
+    said.filter_map(|frame| match frame.payload {
+        Payload::Tree(said) => Some(said),
+        _ => None,
+    })
+    .collect()
+}
+
+#[test]
+fn a_note_that_fits_into_no_frame_keeps_back_no_other_and_no_mail() {
+    let place = tempfile::tempdir().unwrap();
+    let (laptop, gpu, mut a, mut b) = two_hosts(place.path(), &["bob"]);
+    cross_both(&mut a, &mut b);
+    let (long, short) = (
+        conflicted(1, "x".repeat(3 << 20)),
+        conflicted(2, "x".to_owned()),
+    );
+    for (about, note) in [("state-1", &long), ("state-2", &short)] {
+        laptop.put_tree_note(&host("gpu1"), about, note).unwrap();
+    }
+    let alice: Recipient = "alice".parse().unwrap();
+    team::send(&laptop, &super::member("bob"), alice, "hello").unwrap();
+    a.collect().unwrap();
+    assert_eq!(said(&a, "gpu1"), [short]);
+    cross(&mut a, &mut b);
+    assert_eq!(super::inbox(&gpu, "alice"), ["hello"]);
+}
+
+#[test]
+fn trouble_with_the_bundles_of_one_host_keeps_back_nothing_from_others() {
+    let place = tempfile::tempdir().unwrap();
+    let (laptop, _gpu, mut a, mut b) = two_hosts(place.path(), &["bob"]);
+    let third = super::team(&place.path().join("c"), &["carol"]);
+    let mut c = open(&third, "gpu2", "laptop");
+    a.meet(&host("gpu2")).unwrap();
+    cross_both(&mut a, &mut b);
+    cross_both(&mut a, &mut c);
+    let note = conflicted(1, "x".to_owned());
+    laptop
+        .put_tree_note(&host("gpu2"), "state-1", &note)
+        .unwrap();
+    let carol: Recipient = "carol".parse().unwrap();
+    team::send(&laptop, &super::member("bob"), carol, "hello").unwrap();
+    let broken = laptop.layout().bundles_out(&host("gpu1"));
+    std::fs::write(&broken, "no folder").unwrap();
+    a.collect().unwrap_err();
+    assert_eq!(said(&a, "gpu2"), [note]);
+    hand_over(&mut a, &mut c);
+    assert_eq!(super::inbox(&third, "carol"), ["hello"]);
+    // What was read is settled, so that the outbox does not remember it for ever.
+    a.settle().unwrap();
+    assert!(!a.outbox(&host("gpu2")).unwrap().has_uncommitted());
 }
 
 #[test]
