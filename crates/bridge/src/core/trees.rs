@@ -88,14 +88,15 @@ impl Core {
             }
             TreeFrame::State { submission } => self.take_submission_state(from, submission),
             TreeFrame::Again(again) => self.take_again(from, again),
-            TreeFrame::Have(_) => {
+            TreeFrame::Have(have) => {
                 if self.team.roster()?.lead_host.is_some() {
                     warn!(
                         "the host '{from}' tells of its commits, and the queue is not at home here"
                     );
                     return Ok(());
                 }
-                Ok(self.team.put_heard_note(&self.guard, from, "have", said)?)
+                let have = TreeFrame::Have(have.clone().limited());
+                Ok(self.team.put_heard_note(&self.guard, from, "have", &have)?)
             }
         }
     }

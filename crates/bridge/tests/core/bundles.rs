@@ -6,8 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use bridge::Core;
 use protocol::{
     AgentName, BundleDigest, BundleHead, BundleName, BundlePart, CommitId, Extra, Frame,
-    MAX_BUNDLE_BYTES, MergeConflict, PART_BYTES, Payload, Recipient, Submission, SubmissionId,
-    SubmissionStatus, TreeFrame,
+    HaveCommits, MAX_BUNDLE_BYTES, MAX_NAMED_COMMITS, MergeConflict, PART_BYTES, Payload,
+    Recipient, Submission, SubmissionId, SubmissionStatus, TreeFrame,
 };
 use std::io::Read;
 use teamdir::{SubmissionError, TeamDir, now};
@@ -399,6 +399,22 @@ fn trouble_with_the_bundles_of_one_host_keeps_back_nothing_from_others() {
     // What was read is settled, so that the outbox does not remember it for ever.
     a.settle().unwrap();
     assert!(!a.outbox(&host("gpu2")).unwrap().has_uncommitted());
+}
+
+#[test]
+fn of_the_commits_that_a_host_names_few_are_kept() {
+    let place = tempfile::tempdir().unwrap();
+    let (laptop, _gpu, mut a, mut b) = two_hosts(place.path(), &[]);
+    cross_both(&mut a, &mut b);
+    let commit = |number: usize| CommitId::new(&format!("{number:040x}")).unwrap();
+    let have = HaveCommits {
+        commits: (0..50_000).map(commit).collect(),
+    };
+    forge(&mut b, &mut a, TreeFrame::Have(have));
+    let guard = laptop.try_integrate().unwrap().unwrap();
+    let heard = laptop.take_heard_notes(&guard, &host("gpu1")).unwrap();
+    let commits = (0..MAX_NAMED_COMMITS).map(commit).collect();
+    assert_eq!(heard.notes, [TreeFrame::Have(HaveCommits { commits })]);
 }
 
 #[test]
