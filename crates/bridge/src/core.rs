@@ -1,5 +1,6 @@
 //! The bridge of a host without a transport: from the folder into outboxes, and from frames into the folder.
 
+mod answers;
 mod board;
 mod error;
 mod peers;
@@ -326,6 +327,7 @@ impl Core {
         if verdict == Verdict::Repeat {
             return Ok(verdict);
         }
+        self.check_answers(frame)?;
         match &frame.payload {
             Payload::Mail { to, line } => self.take_mail(frame, to, line)?,
             Payload::Members(said) => self.take_members(&frame.from, said)?,

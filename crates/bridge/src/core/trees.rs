@@ -129,7 +129,7 @@ impl Core {
         let head = part.head.as_deref().or(known.as_ref().map(|it| &it.head));
         if let Some(sent) = head.and_then(|head| head.submission.as_deref()) {
             let submission = Box::new(refused(sent, &reason, now()));
-            self.answer(from, TreeFrame::State { submission })?;
+            self.answer(from, Payload::Tree(TreeFrame::State { submission }))?;
         }
         Ok(self.team.remove_incoming(from, part.name, &part.digest)?)
     }
@@ -191,20 +191,8 @@ impl Core {
             from: missing,
             whole: false,
         });
-        self.answer(from, again)?;
+        self.answer(from, Payload::Tree(again))?;
         Ok(Ok(()))
-    }
-
-    fn answer(&self, to: &HostId, said: TreeFrame) -> Result<(), ApplyError> {
-        let Some(mut outbox) = self.outbox(to) else {
-            return Ok(());
-        };
-        let payload = Payload::Tree(said);
-        let is_said = outbox.pending().any(|frame| frame.payload == payload);
-        match is_said {
-            true => Ok(()),
-            false => Ok(outbox.append(vec![payload])?),
-        }
     }
 
     fn take_submission_state(&self, from: &HostId, said: &Submission) -> Result<(), ApplyError> {
