@@ -300,6 +300,10 @@ impl Core {
         };
         self.hear(&from);
         for frame in frames.iter().filter(|frame| frame.from == from) {
+            // What was decided is known for the last ask only: the ask before has to count as applied.
+            if is_ask(frame) {
+                self.settle_applied()?;
+            }
             let mark = self.applied(&from)?;
             if self.apply_one(mark.as_ref(), frame)? == Verdict::Apply {
                 let mark = AppliedMark {
@@ -309,7 +313,6 @@ impl Core {
                     extra: Extra::new(),
                 };
                 let is_full = self.unsettled.apply(&from, mark);
-                // What was decided is known for the last ask only.
                 if is_full || is_ask(frame) {
                     self.settle_applied()?;
                 }
