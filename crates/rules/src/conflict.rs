@@ -94,8 +94,8 @@ mod tests {
             let long = sign.repeat(3 << 20);
             let many = vec![long.as_str(); 20];
             let mut files = vec![part("a.txt", "one", &many), part(&long, &long, &[])];
-            files.extend(vec![part(&long[..4000], "two", &[]); 1000]);
-            let mut told = conflict(files, vec![long[..40_000].to_owned(); 1000]);
+            files.extend(vec![part(&sign.repeat(1000), "two", &[]); 1000]);
+            let mut told = conflict(files, vec![sign.repeat(10_000); 1000]);
             told.messages.insert(0, long.clone());
             told.extra.insert("more".to_owned(), long.clone().into());
             let short = short_conflict(told);

@@ -11,7 +11,7 @@ mod spawns;
 mod tree_notes;
 mod waiting;
 
-pub use bundles::{IncomingBundle, PartError, Space};
+pub use bundles::{IncomingBundle, NewPart, PartError, Space};
 pub use outbox::{Outbox, OutboxError};
 pub use spawns::SpawnGuard;
 pub use tree_notes::Notes;

@@ -61,7 +61,7 @@ pub use watch::{
 
 pub use board::{BoardPlace, LockedBoard, TaskError};
 pub use bridge::{
-    BridgeGuard, IncomingBundle, Notes, Outbox, OutboxError, PartError, Space, SpawnGuard,
+    BridgeGuard, IncomingBundle, NewPart, Notes, Outbox, OutboxError, PartError, Space, SpawnGuard,
 };
 pub use events::{EventPosition, EventReader};
 pub use grants::GrantsReader;

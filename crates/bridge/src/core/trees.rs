@@ -11,7 +11,7 @@ use protocol::{
 use rules::{as_brought, refused, take_state};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use teamdir::{BridgeGuard, Outbox, PartError, PathError, SubmissionError, TeamDir, now};
+use teamdir::{BridgeGuard, NewPart, Outbox, PartError, PathError, SubmissionError, TeamDir, now};
 use tracing::warn;
 
 /// How many parts of bundles wait in an outbox at once: mail that is sent meanwhile is not far behind.
@@ -168,13 +168,14 @@ impl Core {
         bytes: &[u8],
     ) -> Result<Result<(), BundleNotTaken>, ApplyError> {
         let head = part.head.as_deref().map(kept_head);
-        let stored = self.team.put_incoming(
-            &self.guard,
-            from,
-            (part.name, &part.digest),
-            head.as_ref(),
-            (part.offset, bytes),
-        );
+        let new = NewPart {
+            name: part.name,
+            digest: &part.digest,
+            head: head.as_ref(),
+            offset: part.offset,
+            bytes,
+        };
+        let stored = self.team.put_incoming(&self.guard, from, &new);
         let missing = match stored {
             // It was sent before: its sender begins anew.
             Ok(here) if part.offset == 0 && here > bytes.len() as u64 => here,

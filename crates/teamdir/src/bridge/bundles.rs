@@ -50,6 +50,17 @@ impl IncomingBundle {
     }
 }
 
+/// A part of a bundle from another host.
+#[derive(Debug, Clone, Copy)]
+pub struct NewPart<'a> {
+    pub name: BundleName,
+    pub digest: &'a BundleDigest,
+    /// What the bundle is, in its first part.
+    pub head: Option<&'a BundleHead>,
+    pub offset: u64,
+    pub bytes: &'a [u8],
+}
+
 /// What bundles take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Space {
@@ -144,10 +155,15 @@ impl TeamDir {
         &self,
         _: &BridgeGuard,
         host: &HostId,
-        (name, digest): (BundleName, &BundleDigest),
-        head: Option<&BundleHead>,
-        (offset, bytes): (u64, &[u8]),
+        part: &NewPart<'_>,
     ) -> Result<u64, PartError> {
+        let NewPart {
+            name,
+            digest,
+            head,
+            offset,
+            bytes,
+        } = *part;
         create_dir(&self.layout.bridge_peer_dir(host))?;
         create_dir(&self.layout.bundles_in(host))?;
         let head_path = self.layout.incoming_head(host, name);
