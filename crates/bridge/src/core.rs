@@ -1,5 +1,6 @@
 //! The bridge of a host without a transport: from the folder into outboxes, and from frames into the folder.
 
+mod answers;
 mod board;
 mod error;
 mod peers;
@@ -168,7 +169,8 @@ impl Core {
                 warn!("the journal of '{owner}' grows on: {error}");
             }
         }
-        self.collect_trees()?;
+        // What is wrong with a bundle keeps back nothing else.
+        let trees = self.collect_trees();
         self.is_behind |= !unread_hosts.is_empty() || self.told_board.are_behind();
         let done = self.outboxes.iter();
         for (host, outbox) in done.filter(|(host, _)| !unread_hosts.contains(host)) {
@@ -186,7 +188,7 @@ impl Core {
                 self.is_behind |= is_waiting;
             }
         }
-        Ok(())
+        trees
     }
 
     /// Moves mail alone, for which somebody may wait. [`Self::collect`] has the rest to do, afterwards.
@@ -314,6 +316,10 @@ impl Core {
         };
         self.hear(&from);
         for frame in frames.iter().filter(|frame| frame.from == from) {
+            // What was decided is known for the last ask only: the ask before has to count as applied.
+            if is_ask(frame) {
+                self.settle_applied()?;
+            }
             let mark = self.applied(&from)?;
             if self.apply_one(mark.as_ref(), frame)? == Verdict::Apply {
                 let mark = AppliedMark {
@@ -323,7 +329,6 @@ impl Core {
                     extra: Extra::new(),
                 };
                 let is_full = self.unsettled.apply(&from, mark);
-                // What was decided is known for the last ask only.
                 if is_full || is_ask(frame) {
                     self.settle_applied()?;
                 }
@@ -341,6 +346,7 @@ impl Core {
         if verdict == Verdict::Repeat {
             return Ok(verdict);
         }
+        self.check_answers(frame)?;
         match &frame.payload {
             Payload::Mail { to, line } => self.take_mail(frame, to, line)?,
             Payload::Members(said) => self.take_members(&frame.from, said)?,

@@ -44,6 +44,9 @@ impl Distance {
     }
 }
 
+/// The most characters of the first line of a message.
+const MOST_SUBJECT: usize = 1000;
+
 impl Repository {
     /// Whether `commit` is `descendant` or one of its ancestors.
     pub fn contains(&self, descendant: &CommitId, commit: &CommitId) -> Result<bool, GitError> {
@@ -67,7 +70,8 @@ impl Repository {
         let git = self.neutral(["log", "-1", "--format=%s", of.as_str()]);
         let git = git.args(descendant.map(|descendant| format!("^{descendant}")));
         let bytes = git.success()?;
-        Ok((!bytes.is_empty()).then(|| shown(bytes.trim_ascii_end())))
+        let subject = shown(bytes.trim_ascii_end());
+        Ok((!bytes.is_empty()).then(|| subject.chars().take(MOST_SUBJECT).collect()))
     }
 
     /// The tree object of a commit.

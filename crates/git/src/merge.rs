@@ -107,13 +107,15 @@ impl Repository {
         branch: &CommitId,
         path: &[u8],
     ) -> Result<Vec<String>, GitError> {
-        let log = self.neutral(["log", "-z", "--no-merges", "--max-count=50", "--format=%an"]);
+        let log = self.neutral(["log", "-z", "--no-merges", "--max-count=50"]);
+        // A name may have megabytes. Shorter ones are filled with spaces.
+        let log = log.arg("--format=%<(200,trunc)%an");
         let log = log.args([format!("{without}..{branch}").as_str(), "--"]);
         let mut pathspec = b":(top,literal)".to_vec();
         pathspec.extend(path);
         let names = log.arg(OsStr::from_bytes(&pathspec)).success()?;
         let mut found: Vec<String> = Vec::new();
-        for name in split(&names).map(shown) {
+        for name in split(&names).map(|name| shown(name.trim_ascii_end())) {
             if !found.contains(&name) {
                 found.push(name);
             }

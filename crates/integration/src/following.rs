@@ -35,11 +35,12 @@ impl Integration {
     ) -> Result<(), IntegrationError> {
         match note {
             TreeFrame::Have(have) => {
+                let have = have.clone().limited();
                 let offered = self.team.outgoing_head(host, BundleName::Main);
                 if let Some(head) = offered.filter(|head| have.commits.contains(&head.commit)) {
                     self.team.remove_outgoing(host, head.name, &head.digest)?;
                 }
-                Ok(self.team.put_told_commits(guard, host, have)?)
+                Ok(self.team.put_told_commits(guard, host, &have)?)
             }
             TreeFrame::Again(again) if again.whole && again.name == BundleName::Main => {
                 self.make_main(guard, host, &[])
@@ -52,8 +53,28 @@ impl Integration {
     }
 
     /// Offers `team/main` to a host that has said what it has and may not have this. A bundle that is on its way is
-    /// waited for, unless `at_once`.
+    /// waited for, unless `at_once`. What is in the way with one host stops neither the queue nor the others: people
+    /// are shown it.
     pub(crate) fn offer_main(
+        &self,
+        guard: &IntegrationGuard,
+        host: &HostId,
+        at_once: bool,
+    ) -> Result<(), IntegrationError> {
+        match self.try_offer_main(guard, host, at_once) {
+            Err(
+                error @ (IntegrationError::Git(_)
+                | IntegrationError::File { .. }
+                | IntegrationError::Path(_)),
+            ) => {
+                let problem = format!("team/main cannot be offered to {host}: {error}");
+                self.note_problem(guard, host, Some(problem))
+            }
+            offered => offered,
+        }
+    }
+
+    fn try_offer_main(
         &self,
         guard: &IntegrationGuard,
         host: &HostId,
@@ -71,7 +92,8 @@ impl Integration {
             return Ok(());
         }
         let mut known = Vec::new();
-        for commit in &told.commits {
+        // A file from before may have more.
+        for commit in told.commits.iter().take(2 * MAX_NAMED_COMMITS) {
             if self.repository.has_commit(commit)? {
                 known.push(commit.clone());
             }
@@ -124,7 +146,7 @@ impl Integration {
         {
             // It is not looked at again until the branch moves.
             let mut told = self.team.told_commits(host).unwrap_or_default();
-            told.commits.push(tip);
+            told.add(tip);
             self.team.put_told_commits(guard, host, &told)?;
         }
         Ok(())

@@ -6,7 +6,7 @@ use git::{Commit, GitError, Merge};
 use protocol::{
     CommitId, ConflictPart, Extra, MergeConflict, Submission, SubmissionId, SubmissionStatus,
 };
-use rules::{SubmissionStep, advance, is_due};
+use rules::{SubmissionStep, advance, is_due, short_conflict};
 use std::path::PathBuf;
 use teamdir::{IntegrationGuard, now};
 
@@ -304,9 +304,9 @@ fn stored(conflict: git::Conflict) -> MergeConflict {
         authors: file.authors,
         extra: Extra::new(),
     });
-    MergeConflict {
+    short_conflict(MergeConflict {
         files: files.collect(),
         messages: conflict.messages,
         extra: Extra::new(),
-    }
+    })
 }

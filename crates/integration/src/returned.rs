@@ -9,6 +9,9 @@ use rules::SubmissionStep;
 use team::notice;
 use teamdir::SendError;
 
+/// The most bytes of why it was returned. In an inbox each may take six, and a line there has a limit.
+const MOST_WHY: usize = 128 << 10;
+
 impl Integration {
     /// Does what follows from the end of a submission, and records that it was done. If the process is
     /// killed in between, the next one repeats it, and nothing happens twice.
@@ -73,12 +76,13 @@ fn text(submission: &Submission) -> String {
         commit.short(),
         task.unwrap_or_default()
     );
-    let why = match (&submission.conflict, &submission.check, &submission.reason) {
+    let mut why = match (&submission.conflict, &submission.check, &submission.reason) {
         (Some(conflict), _, _) => conflict_text(conflict),
         (_, _, Some(reason)) => format!("cannot be used: {reason}"),
         (_, Some(check), _) => check_text(check),
         (None, None, None) => "was not merged".to_owned(),
     };
+    why.truncate(why.floor_char_boundary(MOST_WHY));
     let next = match submission.status {
         SubmissionStatus::Conflict => {
             "In your tree, run `git merge team/main`, resolve the conflicts, commit and submit again."

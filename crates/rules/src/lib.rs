@@ -27,6 +27,7 @@
 
 pub mod board;
 mod call;
+mod conflict;
 mod delivery;
 mod host_spawn;
 mod member;
@@ -45,6 +46,7 @@ pub use board::{
     StatusRefusal, UnknownStatus, check_lease, end_lease, parse_status,
 };
 pub use call::{call_line, main_argument};
+pub use conflict::short_conflict;
 pub use delivery::{Conversation, Delivery, judge};
 pub use host_spawn::{MAX_OPEN_SPAWNS, SpawnRefused, check_spawn, spawn_spec};
 pub use member::{Facts, MemberState, member_state};
@@ -59,7 +61,7 @@ pub use request::{
     open_shutdown, question_hash, request_line, subject_text,
 };
 pub use restart::{RestartDecision, RestartHistory, RestartLimits, restarts_text};
-pub use sent_submission::{as_told, refused, send_to, take_state};
+pub use sent_submission::{as_brought, as_told, refused, send_to, take_state};
 pub use shutdown::{
     SHUTDOWN_TIMEOUT, Shutdown, ShutdownAction, ShutdownEvent, ShutdownLimits, ShutdownOutcome,
     StartRefusal,

@@ -1,16 +1,12 @@
 //! Submissions that are decided on another host: what is recorded of them on the host of their author.
 
-use protocol::{
-    CheckReport, HostId, MergeConflict, Submission, SubmissionId, SubmissionStatus, Timestamp,
-};
+use crate::conflict::{first_chars, short_conflict};
+use protocol::{CheckReport, Extra, HostId, Submission, SubmissionId, SubmissionStatus, Timestamp};
 
-/// The most bytes of lines in conflict that cross; the names of the files do in any case.
-const MOST_HUNKS: usize = 64 << 10;
-
-/// The most files and messages of a conflict that cross.
-const MOST_FILES: usize = 200;
 const MOST_SUBJECT: usize = 1000;
 const MOST_REASON: usize = 8000;
+/// The most characters of the output of a check that cross.
+const MOST_OUTPUT: usize = 64 << 10;
 
 /// An open submission that goes into the queue of another host. `None` if it has ended, or is on its way there.
 pub fn send_to(submission: &Submission, home: &HostId) -> Option<Submission> {
@@ -62,21 +58,36 @@ pub fn take_state(
 
 /// A submission as other hosts are told of it, which fits into a frame.
 pub fn as_told(submission: &Submission) -> Submission {
-    let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
+    let check = |check: &CheckReport| CheckReport {
+        command: first_chars(&check.command, MOST_SUBJECT),
+        end: first_chars(&check.end, MOST_SUBJECT),
+        output: first_chars(&check.output, MOST_OUTPUT),
+        extra: Extra::new(),
+        ..check.clone()
+    };
+    let reason = submission.reason.as_deref();
     Submission {
-        subject: cut(&submission.subject, MOST_SUBJECT),
+        subject: first_chars(&submission.subject, MOST_SUBJECT),
         completes: None,
-        conflict: submission.conflict.clone().map(shortened),
-        reason: submission
-            .reason
-            .as_deref()
-            .map(|reason| cut(reason, MOST_REASON)),
-        check: submission.check.clone().map(|check| CheckReport {
-            output: cut(&check.output, MOST_HUNKS),
-            ..check
-        }),
-        extra: protocol::Extra::new(),
+        conflict: submission.conflict.clone().map(short_conflict),
+        reason: reason.map(|reason| first_chars(reason, MOST_REASON)),
+        check: submission.check.as_ref().map(check),
+        extra: Extra::new(),
         ..submission.clone()
+    }
+}
+
+/// What counts of a submission that another host brings.
+pub fn as_brought(sent: &Submission) -> Submission {
+    Submission {
+        incarnation: sent.incarnation,
+        task: sent.task,
+        ..Submission::new(
+            sent.id,
+            sent.member.clone(),
+            sent.commit.clone(),
+            sent.created_at,
+        )
     }
 }
 
@@ -94,19 +105,6 @@ pub fn refused(sent: &Submission, reason: &str, now: Timestamp) -> Submission {
             sent.created_at,
         )
     }
-}
-
-fn shortened(mut conflict: MergeConflict) -> MergeConflict {
-    conflict.files.truncate(MOST_FILES);
-    conflict.messages.truncate(MOST_FILES);
-    let mut left = MOST_HUNKS;
-    for file in &mut conflict.files {
-        if file.hunks.len() > left {
-            "(too long for other hosts)".clone_into(&mut file.hunks);
-        }
-        left = left.saturating_sub(file.hunks.len());
-    }
-    conflict
 }
 
 #[cfg(test)]

@@ -8,11 +8,13 @@ mod bundles;
 mod copies;
 mod outbox;
 mod spawns;
+mod tree_notes;
 mod waiting;
 
-pub use bundles::{IncomingBundle, Notes, PartError};
+pub use bundles::{IncomingBundle, NewPart, PartError, Space};
 pub use outbox::{Outbox, OutboxError};
 pub use spawns::SpawnGuard;
+pub use tree_notes::Notes;
 
 use crate::error::{Context, PathError};
 use crate::files::{self, atomic, create_dir};

@@ -60,7 +60,9 @@ pub use watch::{
 };
 
 pub use board::{BoardPlace, LockedBoard, TaskError};
-pub use bridge::{BridgeGuard, IncomingBundle, Notes, Outbox, OutboxError, PartError, SpawnGuard};
+pub use bridge::{
+    BridgeGuard, IncomingBundle, NewPart, Notes, Outbox, OutboxError, PartError, Space, SpawnGuard,
+};
 pub use events::{EventPosition, EventReader};
 pub use grants::GrantsReader;
 pub use notes::{NOTES_LIMIT, NotesRead, new_note_id};

@@ -1,9 +1,12 @@
 //! A hijacked member makes its tree as dangerous as it can. Nothing of it runs outside of the sandbox.
 
 use crate::support::{World, agent};
+use protocol::SubmissionStatus::{Conflict, Failed, Merged};
+use protocol::{Submission, SubmissionId};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use teamdir::SubmissionError;
 use test_support::{git, report_skip};
 
 /// A program that leaves a trace in the workspace, which the sandbox of a tree does not show.
@@ -111,6 +114,57 @@ fn a_hostile_tree_runs_nothing_outside_of_the_sandbox() {
     assert!(!world.folder().join("here").exists());
     let mail = world.mail("alice");
     assert!(!mail.contains('\u{1b}'), "{mail}");
+}
+
+#[test]
+fn a_conflict_with_the_work_of_an_author_of_megabytes_is_told_and_the_queue_goes_on() {
+    let world = World::new(&["alice", "bob"]);
+    world.commit("alice", "shared.txt", "ONE\n");
+    let tree = world.tree("alice");
+    let name = "\u{1}é".repeat(1 << 20);
+    let text = git(&tree, ["cat-file", "commit", "HEAD"]);
+    let text: Vec<String> = text
+        .lines()
+        .map(|line| match line.starts_with("author ") {
+            true => format!("author {name} <a@b> 1700000000 +0000"),
+            false => line.to_owned(),
+        })
+        .collect();
+    let file = world.folder().join("commit");
+    fs::write(&file, text.join("\n") + "\n").unwrap();
+    let file = file.display().to_string();
+    let commit = git(&tree, ["hash-object", "-t", "commit", "-w", &file]);
+    git(&tree, ["reset", "--quiet", "--hard", commit.trim()]);
+    world.commit("bob", "shared.txt", "TWO\n");
+    world.submit("alice");
+    world.submit("bob");
+    assert_eq!(world.integrate(), [(1, Merged), (2, Conflict)]);
+    let mail = world.mail("bob");
+    assert!(
+        mail.contains("shared.txt") && mail.contains("TWO"),
+        "{mail}"
+    );
+    assert!(mail.len() < 64 << 10, "{} bytes", mail.len());
+}
+
+#[test]
+fn a_reason_of_megabytes_from_another_host_is_told_in_part_and_the_queue_goes_on() {
+    let world = World::new(&["alice", "bob"]);
+    world.commit("alice", "a.txt", "a\n");
+    world.commit("bob", "b.txt", "b\n");
+    world.submit("alice");
+    world.submit("bob");
+    let ended = world.team().update_submission(SubmissionId(1), |current| {
+        Ok::<_, SubmissionError>(Submission {
+            status: Failed,
+            reason: Some("\u{1}é".repeat(1 << 20)),
+            ..current.clone()
+        })
+    });
+    ended.unwrap();
+    assert_eq!(world.integrate(), [(1, Failed), (2, Merged)]);
+    let mail = world.mail("alice");
+    assert!(mail.contains("Your submission 1") && mail.contains("git merge team/main"));
 }
 
 #[test]

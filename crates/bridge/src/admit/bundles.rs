@@ -3,9 +3,12 @@
 use protocol::{
     AgentName, BundleHead, BundleName, BundlePart, HostId, MAX_BUNDLE_BYTES, Roster, SubmissionId,
 };
+use teamdir::Space;
 
-/// The most bytes of bundles of one host that are kept here before they are taken.
+/// The most bytes that bundles of one host have here before they are taken, when they are whole.
 const MOST_WAITING: u64 = 2 * MAX_BUNDLE_BYTES;
+/// The most bundles of one host that are here before they are taken.
+const MOST_BUNDLES: usize = 64;
 
 /// Why a bundle of another host is not stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,9 +28,10 @@ pub enum BundleRefused {
     #[error("its bundle is described in the middle of it")]
     LateHead,
     #[error(
-        "bundles of {0} bytes of this host wait here already: submit it again when they are taken"
+        "{} bundles of {} bytes of this host wait here already: submit it again when they are taken",
+        .0.bundles, .0.bytes
     )]
-    TooMuchWaits(u64),
+    TooMuchWaits(Space),
 }
 
 /// Whether a part of a bundle may come from `host` at all.
@@ -51,13 +55,13 @@ pub fn admit_part(
     }
 }
 
-/// Whether a bundle that begins with this part is put together. `waiting` is how many bytes of bundles of `host` are
-/// here.
+/// Whether a bundle that begins with this part is put together. `others` is what the other bundles of `host` take
+/// here when they are whole.
 pub fn admit_bundle(
     roster: &Roster,
     host: &HostId,
     (head, part): (&BundleHead, &BundlePart),
-    waiting: u64,
+    others: Space,
 ) -> Result<(), BundleRefused> {
     if head.name != part.name || head.digest != part.digest {
         return Err(BundleRefused::OtherName(part.name));
@@ -68,8 +72,9 @@ pub fn admit_bundle(
     if head.size == 0 || head.size > MAX_BUNDLE_BYTES {
         return Err(BundleRefused::Size(head.size));
     }
-    if waiting.saturating_add(head.size) > MOST_WAITING {
-        return Err(BundleRefused::TooMuchWaits(waiting));
+    let bytes = others.bytes.saturating_add(head.size);
+    if bytes > MOST_WAITING || others.bundles >= MOST_BUNDLES {
+        return Err(BundleRefused::TooMuchWaits(others));
     }
     let (name, submission) = (head.name, head.submission.as_deref());
     let (BundleName::Submission(id), Some(sent)) = (name, submission) else {

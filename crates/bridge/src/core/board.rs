@@ -254,10 +254,8 @@ impl Core {
                 answer
             }
         };
-        let Some(outbox) = self.outbox(from) else {
-            return Ok(());
-        };
-        Ok({ outbox }.append(vec![Payload::Board(BoardFrame::Answer(answer))])?)
+        self.answer(from, Payload::Board(BoardFrame::Answer(answer)))?;
+        Ok(())
     }
 
     /// The home has answered: whoever waits gets it, and others get mail.

@@ -80,6 +80,8 @@ pub enum ApplyError {
     Submission(#[from] SubmissionError),
     #[error(transparent)]
     Settle(#[from] SettleError),
+    #[error("the host '{0}' takes no answers, and is told nothing more until it does")]
+    TooMuchWaits(HostId),
 }
 
 /// Why what was applied or read could not be made to last. It is done again.

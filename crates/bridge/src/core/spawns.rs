@@ -113,16 +113,11 @@ impl Core {
         id: &RequestId,
         outcome: &SpawnOutcome,
     ) -> Result<bool, teamdir::PathError> {
-        let Some(outbox) = self.outboxes.get(to) else {
-            return Ok(false);
-        };
         let answer = SpawnAnswer {
             id: id.clone(),
             outcome: outcome.clone(),
         };
-        let answer = Payload::Spawn(SpawnFrame::Answer(answer));
-        lock(outbox).append(vec![answer])?;
-        Ok(true)
+        self.answer(to, Payload::Spawn(SpawnFrame::Answer(answer)))
     }
 
     /// Has the member of an ask started, unless a process does that now.

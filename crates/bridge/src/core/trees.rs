@@ -5,17 +5,20 @@ use crate::admit::{BundleRefused, admit_bundle, admit_part};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use protocol::{
-    BundleAgain, BundleDigest, BundleHead, BundleName, BundlePart, Frame, HostId, PART_BYTES,
-    Payload, Submission, TreeFrame,
+    BundleAgain, BundleDigest, BundleHead, BundleName, BundlePart, Frame, HostId, JsonLine,
+    MAX_FRAME_BYTES, PART_BYTES, Payload, Roster, Submission, TreeFrame,
 };
-use rules::{refused, take_state};
+use rules::{as_brought, refused, take_state};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use teamdir::{Outbox, PartError, PathError, SubmissionError, TeamDir, now};
+use teamdir::{BridgeGuard, NewPart, Outbox, PartError, PathError, SubmissionError, TeamDir, now};
 use tracing::warn;
 
 /// How many parts of bundles wait in an outbox at once: mail that is sent meanwhile is not far behind.
 const PARTS_AT_ONCE: usize = 8;
+
+/// More than the fields of a frame beside its payload take.
+const FRAME_AROUND: usize = 4 << 10;
 
 /// How far the bundles for other hosts are in their outboxes. A bridge that begins sends them from the beginning,
 /// and is told from where on.
@@ -50,26 +53,31 @@ impl SentParts {
 }
 
 impl Core {
-    /// Moves parts of bundles and what is said about them into the outboxes, behind the mail that is there.
+    /// Moves parts of bundles and what is said about them into the outboxes, behind the mail that is there. What
+    /// cannot be moved for one host keeps nothing from the others; the first such error is returned.
     pub(super) fn collect_trees(&mut self) -> Result<(), CollectError> {
-        for (host, outbox) in &self.outboxes {
-            let heads = open_bundles(&self.team, host)?;
-            collect_parts(&self.team, &mut self.sent_parts, (host, outbox), &heads)?;
-            let is_open = |head: &BundleHead| self.sent_parts.of(host, head) < head.size;
-            self.is_behind |= heads.iter().any(is_open);
-            let is_main_sent = heads
-                .iter()
-                .filter(|head| head.name == BundleName::Main)
-                .all(|head| self.sent_parts.of(host, head) == head.size);
-            // Whose work does not merge should find there what it does not merge with.
-            if is_main_sent {
-                let notes = self.team.take_tree_notes(&self.guard, host)?;
-                let payloads = notes.notes.iter().cloned().map(Payload::Tree);
-                lock(outbox).append(payloads.collect())?;
-                self.team.notes_are_sent(&notes)?;
-            }
+        let Self {
+            team,
+            guard,
+            outboxes,
+            sent_parts,
+            is_behind,
+            ..
+        } = self;
+        let mut first = Ok(());
+        for (host, outbox) in outboxes.iter() {
+            let collected = collect_bundles(team, sent_parts, (host, outbox));
+            let collected = collected.and_then(|found| {
+                *is_behind |= found.is_open;
+                // Whose work does not merge should find there what it does not merge with.
+                match found.is_main_sent {
+                    true => collect_notes(team, guard, (host, outbox)),
+                    false => Ok(()),
+                }
+            });
+            first = first.and(collected);
         }
-        Ok(())
+        first
     }
 
     pub(super) fn take_tree(&mut self, from: &HostId, said: &TreeFrame) -> Result<(), ApplyError> {
@@ -80,14 +88,15 @@ impl Core {
             }
             TreeFrame::State { submission } => self.take_submission_state(from, submission),
             TreeFrame::Again(again) => self.take_again(from, again),
-            TreeFrame::Have(_) => {
+            TreeFrame::Have(have) => {
                 if self.team.roster()?.lead_host.is_some() {
                     warn!(
                         "the host '{from}' tells of its commits, and the queue is not at home here"
                     );
                     return Ok(());
                 }
-                Ok(self.team.put_heard_note(&self.guard, from, "have", said)?)
+                let have = TreeFrame::Have(have.clone().limited());
+                Ok(self.team.put_heard_note(&self.guard, from, "have", &have)?)
             }
         }
     }
@@ -98,9 +107,8 @@ impl Core {
             warn!("a part of a bundle of the host '{from}' is not stored: {refusal}");
             return Ok(());
         }
-        let here = self.team.incoming_bytes(from)?;
         let admitted = match &part.head {
-            Some(head) => admit_bundle(&roster, from, (head, part), here),
+            Some(head) => self.admit_begun(&roster, from, (head, part))?,
             None => Ok(()),
         };
         let bytes = STANDARD.decode(&part.data).unwrap_or_default();
@@ -121,9 +129,34 @@ impl Core {
         let head = part.head.as_deref().or(known.as_ref().map(|it| &it.head));
         if let Some(sent) = head.and_then(|head| head.submission.as_deref()) {
             let submission = Box::new(refused(sent, &reason, now()));
-            self.answer(from, TreeFrame::State { submission })?;
+            self.answer(from, Payload::Tree(TreeFrame::State { submission }))?;
         }
         Ok(self.team.remove_incoming(from, part.name, &part.digest)?)
+    }
+
+    /// Whether a bundle that begins with this part is put together. Those that are here only in part give way to it:
+    /// whoever goes on with one of them is told to begin anew.
+    fn admit_begun(
+        &self,
+        roster: &Roster,
+        from: &HostId,
+        (head, part): (&BundleHead, &BundlePart),
+    ) -> Result<Result<(), BundleRefused>, ApplyError> {
+        let admit = || {
+            let others = self.team.incoming_space(from, part.name)?;
+            Ok::<_, ApplyError>(admit_bundle(roster, from, (head, part), others))
+        };
+        let admitted = admit()?;
+        if !matches!(admitted, Err(BundleRefused::TooMuchWaits(_))) {
+            return Ok(admitted);
+        }
+        for bundle in self.team.incoming(from)? {
+            if bundle.head.name != part.name && !bundle.is_complete() {
+                let (name, digest) = (bundle.head.name, &bundle.head.digest);
+                self.team.remove_incoming(from, name, digest)?;
+            }
+        }
+        admit()
     }
 
     /// Stores a part, and says from where on the bundle is missing if it does not follow. The inner error is why the
@@ -134,13 +167,15 @@ impl Core {
         part: &BundlePart,
         bytes: &[u8],
     ) -> Result<Result<(), BundleNotTaken>, ApplyError> {
-        let stored = self.team.put_incoming(
-            &self.guard,
-            from,
-            (part.name, &part.digest),
-            part.head.as_deref(),
-            (part.offset, bytes),
-        );
+        let head = part.head.as_deref().map(kept_head);
+        let new = NewPart {
+            name: part.name,
+            digest: &part.digest,
+            head: head.as_ref(),
+            offset: part.offset,
+            bytes,
+        };
+        let stored = self.team.put_incoming(&self.guard, from, &new);
         let missing = match stored {
             // It was sent before: its sender begins anew.
             Ok(here) if part.offset == 0 && here > bytes.len() as u64 => here,
@@ -157,20 +192,8 @@ impl Core {
             from: missing,
             whole: false,
         });
-        self.answer(from, again)?;
+        self.answer(from, Payload::Tree(again))?;
         Ok(Ok(()))
-    }
-
-    fn answer(&self, to: &HostId, said: TreeFrame) -> Result<(), ApplyError> {
-        let Some(mut outbox) = self.outbox(to) else {
-            return Ok(());
-        };
-        let payload = Payload::Tree(said);
-        let is_said = outbox.pending().any(|frame| frame.payload == payload);
-        match is_said {
-            true => Ok(()),
-            false => Ok(outbox.append(vec![payload])?),
-        }
     }
 
     fn take_submission_state(&self, from: &HostId, said: &Submission) -> Result<(), ApplyError> {
@@ -217,6 +240,15 @@ impl Core {
     }
 }
 
+/// What is kept of the head of a bundle of another host: its submission may be of any size.
+fn kept_head(head: &BundleHead) -> BundleHead {
+    let submission = head.submission.as_deref().map(as_brought);
+    BundleHead {
+        submission: submission.map(Box::new),
+        ..head.clone()
+    }
+}
+
 /// The bundles for a host that it may not have taken.
 fn open_bundles(team: &TeamDir, host: &HostId) -> Result<Vec<BundleHead>, PathError> {
     let mut heads = Vec::new();
@@ -239,6 +271,47 @@ fn open_bundles(team: &TeamDir, host: &HostId) -> Result<Vec<BundleHead>, PathEr
         }
     }
     Ok(heads)
+}
+
+/// How far the bundles for a host are in its outbox.
+struct Collected {
+    is_open: bool,
+    /// Whether all of `team/main` is there that is offered.
+    is_main_sent: bool,
+}
+
+fn collect_bundles(
+    team: &TeamDir,
+    sent: &mut SentParts,
+    (host, outbox): (&HostId, &Mutex<Outbox>),
+) -> Result<Collected, CollectError> {
+    let heads = open_bundles(team, host)?;
+    collect_parts(team, sent, (host, outbox), &heads)?;
+    let is_open = |head: &&BundleHead| sent.of(host, head) < head.size;
+    let mut open = heads.iter().filter(is_open).peekable();
+    Ok(Collected {
+        is_open: open.peek().is_some(),
+        is_main_sent: open.all(|head| head.name != BundleName::Main),
+    })
+}
+
+/// Moves what is said about bundles into the outbox. What fits into no frame is dropped, or it would keep back all
+/// that follows.
+fn collect_notes(
+    team: &TeamDir,
+    guard: &BridgeGuard,
+    (host, outbox): (&HostId, &Mutex<Outbox>),
+) -> Result<(), CollectError> {
+    let notes = team.take_tree_notes(guard, host)?;
+    for note in &notes.notes {
+        let payload = Payload::Tree(note.clone());
+        let size = JsonLine::encode(&payload).map_or(usize::MAX, |line| line.len());
+        match size <= MAX_FRAME_BYTES - FRAME_AROUND {
+            true => lock(outbox).append(vec![payload])?,
+            false => warn!("what is too long for a frame is not said to the host '{host}'"),
+        }
+    }
+    Ok(team.notes_are_sent(&notes)?)
 }
 
 /// Puts the next parts of the first bundle that is not sent into the outbox, when those before were accepted.

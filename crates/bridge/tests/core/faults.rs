@@ -10,7 +10,7 @@ use rules::{ClaimLimit, Edit, NewTask};
 use std::path::PathBuf;
 use std::time::Duration;
 use team::{Actor, BoardError, Update, Worker};
-use teamdir::{RosterError, TeamDir};
+use teamdir::{Options, RosterError, TeamDir};
 
 /// The home is killed after it has made a change: neither the mark, nor the note of the decision, nor the answer
 /// is there.
@@ -216,6 +216,51 @@ fn a_change_of_several_files_is_finished_after_a_kill_in_its_middle() {
     world.a.apply(&frames).unwrap();
     assert!(!task_file(&world.laptop, 1).exists());
     assert_eq!(world.at_home(TaskId(2)).blocked_by, []);
+}
+
+#[test]
+fn an_ask_is_decided_once_although_it_could_not_be_recorded_as_applied_at_first() {
+    let place = tempfile::tempdir().unwrap();
+    let (laptop, _gpu, mut a, mut b) = crate::two_hosts(place.path(), &[]);
+    crate::cross(&mut a, &mut b);
+    crate::cross(&mut b, &mut a);
+    drop(a);
+    // The mark then takes the place of the one before by its name.
+    let safe = TeamDir::open(&place.path().join("a"), Options::default()).unwrap();
+    let mut a = crate::open(&safe, "laptop", "gpu1");
+    for (id, subject) in [("11112222", "One"), ("33334444", "Two")] {
+        let change = BoardChange::Create {
+            subject: subject.to_owned(),
+            description: String::new(),
+            priority: Priority::default(),
+            role: None,
+            blocked_by: Vec::new(),
+        };
+        let ask = Payload::Board(BoardFrame::Ask(ask(id, Party::User, change)));
+        let outbox = b.outbox(&host("laptop"));
+        outbox.unwrap().append(vec![ask]).unwrap();
+    }
+    let frames = pending(&b, "laptop");
+    a.applied(&host("gpu1")).unwrap();
+    // The disk takes what is decided, and not that it was applied.
+    let folder = laptop.layout().bridge_peer_dir(&host("gpu1"));
+    let (mark, kept) = (folder.join("in.json"), folder.join("kept.json"));
+    std::fs::rename(&mark, &kept).unwrap();
+    std::fs::create_dir_all(mark.join("full")).unwrap();
+    for _ in 0..3 {
+        a.apply(&frames).unwrap_err();
+        assert_eq!(laptop.tasks().unwrap().len(), 1);
+    }
+    std::fs::rename(&mark, folder.join("full")).unwrap();
+    std::fs::rename(&kept, &mark).unwrap();
+    // It is killed, and all comes again.
+    drop(a);
+    let mut a = crate::open(&safe, "laptop", "gpu1");
+    a.apply(&frames).unwrap();
+    let tasks = laptop.tasks().unwrap();
+    let tasks = tasks.iter().flatten();
+    let subjects: Vec<&str> = tasks.map(|task| task.subject.as_str()).collect();
+    assert_eq!(subjects, ["One", "Two"]);
 }
 
 #[test]

@@ -74,10 +74,26 @@ pub struct BundleAgain {
     pub whole: bool,
 }
 
-/// Commits that a host has, the one of its `team/main` first.
+/// Commits that a host has: where it last saw `team/main` of the home, then where its own is, then the one that is
+/// checked out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HaveCommits {
     pub commits: Vec<CommitId>,
+}
+
+impl HaveCommits {
+    /// What counts of what another host names.
+    #[must_use]
+    pub fn limited(mut self) -> Self {
+        self.commits.truncate(MAX_NAMED_COMMITS);
+        self
+    }
+
+    /// Adds a commit that the host need not be told of. It takes the place of another such one if there are many.
+    pub fn add(&mut self, commit: CommitId) {
+        self.commits.truncate(2 * MAX_NAMED_COMMITS - 1);
+        self.commits.push(commit);
+    }
 }
 
 /// What a bundle brings.
@@ -140,6 +156,23 @@ impl From<BundleName> for String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn however_many_commits_are_added_few_are_kept_and_the_last_is_among_them() {
+        let commit = |number: usize| CommitId::new(&format!("{number:040x}")).unwrap();
+        let mut told = HaveCommits {
+            commits: (0..50_000).map(commit).collect(),
+        };
+        for number in 60_000..60_100 {
+            told.add(commit(number));
+            assert!(told.commits.contains(&commit(number)));
+        }
+        assert_eq!(told.commits.len(), 2 * MAX_NAMED_COMMITS);
+        // What the host has named itself stays.
+        let named: Vec<CommitId> = (0..MAX_NAMED_COMMITS).map(commit).collect();
+        assert!(told.commits.starts_with(&named));
+        assert_eq!(told.limited().commits, named);
+    }
 
     #[test]
     fn a_bundle_has_one_name() {

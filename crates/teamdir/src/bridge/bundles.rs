@@ -3,8 +3,7 @@
 //! Whoever integrates puts a bundle for another host here, first its bytes and then its head, and the bridge sends
 //! it in parts. What comes from another host is put together here by the bridge, and taken by whoever
 //! integrates. The files of two bundles of one name differ by their digests, so that one that is replaced while it
-//! is read stays whole for its reader. A note is a frame that is to be sent once: its sender renames it
-//! before it reads it, so that one that takes its place meanwhile is not lost.
+//! is read stays whole for its reader.
 
 use super::BridgeGuard;
 use crate::error::{Context, PathError};
@@ -13,15 +12,11 @@ use crate::locks::LockError;
 use crate::submissions::IntegrationGuard;
 use crate::team_dir::{Durability, TeamDir};
 use crate::team_files::{self, TeamFileError};
-use protocol::{BundleDigest, BundleHead, BundleName, HaveCommits, HostId, TreeFrame};
+use protocol::{BundleDigest, BundleHead, BundleName, HostId};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-
-const NOTE: &str = "note-";
-/// A note that is being sent.
-const CLAIMED: &str = "sending-";
 
 /// Why a part of a bundle was not stored.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +48,24 @@ impl IncomingBundle {
     pub const fn is_complete(&self) -> bool {
         self.here == self.head.size
     }
+}
+
+/// A part of a bundle from another host.
+#[derive(Debug, Clone, Copy)]
+pub struct NewPart<'a> {
+    pub name: BundleName,
+    pub digest: &'a BundleDigest,
+    /// What the bundle is, in its first part.
+    pub head: Option<&'a BundleHead>,
+    pub offset: u64,
+    pub bytes: &'a [u8],
+}
+
+/// What bundles take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Space {
+    pub bundles: usize,
+    pub bytes: u64,
 }
 
 impl TeamDir {
@@ -142,10 +155,15 @@ impl TeamDir {
         &self,
         _: &BridgeGuard,
         host: &HostId,
-        (name, digest): (BundleName, &BundleDigest),
-        head: Option<&BundleHead>,
-        (offset, bytes): (u64, &[u8]),
+        part: &NewPart<'_>,
     ) -> Result<u64, PartError> {
+        let NewPart {
+            name,
+            digest,
+            head,
+            offset,
+            bytes,
+        } = *part;
         create_dir(&self.layout.bridge_peer_dir(host))?;
         create_dir(&self.layout.bundles_in(host))?;
         let head_path = self.layout.incoming_head(host, name);
@@ -222,10 +240,17 @@ impl TeamDir {
         Some(IncomingBundle { head, here })
     }
 
-    /// How many bytes of bundles from a host are here.
-    pub fn incoming_bytes(&self, host: &HostId) -> Result<u64, PathError> {
-        let all = self.incoming(host)?;
-        Ok(all.iter().map(|bundle| bundle.here).sum())
+    /// What the bundles from a host take here when they are whole, but for the one of this name.
+    pub fn incoming_space(&self, host: &HostId, but: BundleName) -> Result<Space, PathError> {
+        let mut space = Space::default();
+        for bundle in self.incoming(host)? {
+            if bundle.head.name != but {
+                space.bundles += 1;
+                let bytes = bundle.head.size.max(bundle.here);
+                space.bytes = space.bytes.saturating_add(bytes);
+            }
+        }
+        Ok(space)
     }
 
     /// The bytes of a bundle from a host.
@@ -249,126 +274,6 @@ impl TeamDir {
         remove(&self.layout.incoming_bundle(host, name, digest))
     }
 
-    /// Leaves a note for a host, which its bridge sends, in place of another one about the same.
-    pub fn put_tree_note(
-        &self,
-        host: &HostId,
-        about: &str,
-        note: &TreeFrame,
-    ) -> Result<(), PathError> {
-        self.prepare_outgoing(host)?;
-        let path = self.layout.bundles_out(host).join(format!("{NOTE}{about}"));
-        atomic::replace(&path, &team_files::encode(note), self.options.durability)
-    }
-
-    /// The notes for a host. They are to be given back to [`Self::notes_are_sent`].
-    pub fn take_tree_notes(&self, _: &BridgeGuard, host: &HostId) -> Result<Notes, PathError> {
-        self.take_notes(&self.layout.bundles_out(host))
-    }
-
-    /// Keeps what another host has said for whoever integrates.
-    pub fn put_heard_note(
-        &self,
-        _: &BridgeGuard,
-        host: &HostId,
-        about: &str,
-        note: &TreeFrame,
-    ) -> Result<(), PathError> {
-        create_dir(&self.layout.bridge_peer_dir(host))?;
-        let folder = self.layout.bundles_in(host);
-        create_dir(&folder)?;
-        let path = folder.join(format!("{NOTE}{about}"));
-        atomic::replace(&path, &team_files::encode(note), self.options.durability)
-    }
-
-    /// What another host has said. It is to be given back to [`Self::notes_are_sent`].
-    pub fn take_heard_notes(
-        &self,
-        _: &IntegrationGuard,
-        host: &HostId,
-    ) -> Result<Notes, PathError> {
-        self.take_notes(&self.layout.bundles_in(host))
-    }
-
-    fn take_notes(&self, folder: &Path) -> Result<Notes, PathError> {
-        for name in entries(folder)? {
-            if let Some(about) = name.strip_prefix(NOTE) {
-                let claimed = folder.join(format!("{CLAIMED}{about}"));
-                let from = folder.join(&name);
-                files::rename(&from, &claimed).context("rename", &from)?;
-            }
-        }
-        let mut found = Notes::default();
-        for name in entries(folder)? {
-            if !name.starts_with(CLAIMED) {
-                continue;
-            }
-            let path = folder.join(&name);
-            // One that nobody can read is as good as none.
-            found
-                .notes
-                .extend(team_files::read::<TreeFrame>(&path).ok().flatten());
-            found.paths.push(path);
-        }
-        Ok(found)
-    }
-
-    /// The notes have done their work.
-    pub fn notes_are_sent(&self, notes: &Notes) -> Result<(), PathError> {
-        notes.paths.iter().try_for_each(|path| remove(path))
-    }
-
-    /// Whether anything from a host waits for whoever integrates.
-    pub fn has_incoming(&self, host: &HostId) -> bool {
-        let names = entries(&self.layout.bundles_in(host)).unwrap_or_default();
-        let is_note = |name: &String| name.starts_with(NOTE) || name.starts_with(CLAIMED);
-        names.iter().any(is_note)
-            || self
-                .incoming(host)
-                .is_ok_and(|all| all.iter().any(IncomingBundle::is_complete))
-    }
-
-    /// The commits that a host has said it has, or that it was told.
-    pub fn told_commits(&self, host: &HostId) -> Option<HaveCommits> {
-        team_files::read(&self.layout.told_commits(host)).ok()?
-    }
-
-    pub fn put_told_commits(
-        &self,
-        _: &IntegrationGuard,
-        host: &HostId,
-        told: &HaveCommits,
-    ) -> Result<(), TeamFileError> {
-        team_files::put(
-            &self.layout.told_commits(host),
-            told,
-            self.options.durability,
-        )
-    }
-
-    /// The home of the queue is told again which commits are here.
-    pub fn forget_told_commits(&self, _: &BridgeGuard, host: &HostId) -> Result<(), PathError> {
-        remove(&self.layout.told_commits(host))
-    }
-
-    /// Why `team/main` does not follow that of its home, `host`, for people.
-    pub fn main_problem(&self, host: &HostId) -> Option<String> {
-        team_files::read(&self.layout.main_problem(host)).ok()?
-    }
-
-    pub fn put_main_problem(
-        &self,
-        _: &IntegrationGuard,
-        host: &HostId,
-        problem: Option<&str>,
-    ) -> Result<(), TeamFileError> {
-        let path = self.layout.main_problem(host);
-        match problem {
-            Some(problem) => team_files::put(&path, &problem, Durability::ProcessDeath),
-            None => Ok(remove(&path)?),
-        }
-    }
-
     /// Removes what killed processes have left of bundles that they unpacked.
     pub fn remove_unpacked(&self, _: &IntegrationGuard) -> Result<(), LockError> {
         let folder = self.layout.trees_dir();
@@ -382,15 +287,8 @@ impl TeamDir {
     }
 }
 
-/// Notes that were taken.
-#[derive(Debug, Default)]
-pub struct Notes {
-    pub notes: Vec<TreeFrame>,
-    paths: Vec<std::path::PathBuf>,
-}
-
 /// The names of the files of a folder. There are none if the folder is not there.
-fn entries(folder: &Path) -> Result<Vec<String>, PathError> {
+pub(super) fn entries(folder: &Path) -> Result<Vec<String>, PathError> {
     let listed = match files::list(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         listed => listed.context("list", folder)?,
@@ -426,7 +324,7 @@ fn remove_others(
     Ok(())
 }
 
-fn remove(path: &Path) -> Result<(), PathError> {
+pub(super) fn remove(path: &Path) -> Result<(), PathError> {
     match files::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(PathError::new("remove", path, error))

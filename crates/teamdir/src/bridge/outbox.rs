@@ -56,7 +56,8 @@ pub struct Outbox {
     mark: SentMark,
     /// Whether the mark has moved since it was written.
     is_mark_behind: bool,
-    pending: VecDeque<Frame>,
+    /// With the bytes that each has.
+    pending: VecDeque<(Frame, usize)>,
     pending_bytes: usize,
     /// The number and the id of the last frame.
     last: (u64, Option<FrameId>),
@@ -184,7 +185,7 @@ impl Outbox {
     fn push(&mut self, frame: Frame, bytes: usize) {
         self.last = (frame.seq, Some(frame.id.clone()));
         self.pending_bytes += bytes;
-        self.pending.push_back(frame);
+        self.pending.push_back((frame, bytes));
     }
 
     /// Whether this mail was stored here, and its reader may have to read it once more.
@@ -262,7 +263,7 @@ impl Outbox {
         // Without the frames that it drops, the old mark would not fit.
         self.save_mark()?;
         let mut bytes = Vec::new();
-        for frame in self.kept.iter().chain(&self.pending) {
+        for frame in self.kept.iter().chain(self.pending()) {
             let line = JsonLine::encode(frame).map_err(io::Error::other);
             bytes.extend_from_slice(&line.context("encode a frame for", &self.path)?);
         }
@@ -276,10 +277,10 @@ impl Outbox {
 
     /// The frames that were not accepted yet, oldest first.
     pub fn pending(&self) -> impl Iterator<Item = &Frame> {
-        self.pending.iter()
+        self.pending.iter().map(|(frame, _)| frame)
     }
 
-    /// About how many bytes they have.
+    /// How many bytes they have.
     pub const fn pending_bytes(&self) -> usize {
         self.pending_bytes
     }
@@ -297,27 +298,26 @@ impl Outbox {
     /// The other host has accepted all frames up to the number `seq`. Until [`Self::save_mark`] the next process sends
     /// them once more, and they are recognised.
     pub fn accept(&mut self, seq: u64) -> Result<(), PathError> {
-        let accepted = self.pending.iter().take_while(|frame| frame.seq <= seq);
+        let accepted = self.pending().take_while(|frame| frame.seq <= seq);
         let Some(last) = accepted.last() else {
             return Ok(());
         };
-        let mark = SentMark {
-            accepted: last.seq,
+        let seq = last.seq;
+        self.mark = SentMark {
+            accepted: seq,
             id: Some(last.id.clone()),
             ..self.mark.clone()
         };
-        self.mark = mark;
         self.is_mark_behind = true;
-        while let Some(frame) = self.pending.front()
-            && frame.seq <= self.mark.accepted
-        {
+        let is_accepted = |(frame, _): &mut (Frame, usize)| frame.seq <= seq;
+        while let Some((frame, bytes)) = self.pending.pop_front_if(is_accepted) {
+            self.pending_bytes -= bytes;
             let key = MailKey::of_payload(&frame.payload);
-            let is_kept = key.is_some_and(|key| self.uncommitted.contains(&key));
-            let frame = self.pending.pop_front();
-            self.kept.extend(frame.filter(|_| is_kept));
+            if key.is_some_and(|key| self.uncommitted.contains(&key)) {
+                self.kept.push(frame);
+            }
         }
         if self.pending.is_empty() {
-            self.pending_bytes = 0;
             self.empty_if_large()?;
         }
         Ok(())

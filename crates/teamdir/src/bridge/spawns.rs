@@ -12,7 +12,7 @@ use crate::team_dir::TeamDir;
 use crate::team_files::{self, TeamFileError, encode};
 use protocol::{HostSpawn, RequestId, SpawnOutcome};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// How many ended asks are kept in each of the two folders.
@@ -185,7 +185,7 @@ fn prune(folder: &Path) -> Result<(), PathError> {
     Ok(())
 }
 
-fn remove(path: &PathBuf) -> Result<(), PathError> {
+fn remove(path: &Path) -> Result<(), PathError> {
     match remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed.context("remove", path),
