@@ -5,8 +5,10 @@
 //! number there and its commit.
 
 use crate::bundles::{Made, NewBundle, Unpacked};
+use crate::error::FirstError;
 use crate::submit::submission_reference;
 use crate::{HOME_MAIN, Integration, IntegrationError};
+use git::Blame;
 use protocol::{
     BundleAgain, BundleHead, BundleName, HostId, MAX_BUNDLE_BYTES, Submission, TreeFrame,
 };
@@ -53,7 +55,8 @@ impl Integration {
                 whole.extend(Some(again.name).filter(|_| again.whole));
             }
         }
-        self.take_main(guard, home)?;
+        let mut errors = FirstError::default();
+        errors.note(self.take_main(guard, home));
         for submission in self.valid_submissions()? {
             let submission = match send_to(&submission, home) {
                 Some(_) => self.team.update_submission(submission.id, |current| {
@@ -67,10 +70,12 @@ impl Integration {
                 && submission.taken_as.is_none()
                 && submission.status.is_open();
             if is_whole || Self::is_unsent(&self.team, &submission) {
-                self.send(guard, home, &submission, is_whole)?;
+                errors.note(self.send(guard, home, &submission, is_whole));
             }
         }
-        self.tell_commits(guard, home)?;
+        errors.note(self.tell_commits(guard, home));
+        // What it asked for and was not made is asked for again.
+        errors.into_result()?;
         Ok(self.team.notes_are_sent(&heard)?)
     }
 
@@ -120,9 +125,9 @@ impl Integration {
                 size >> 20,
                 MAX_BUNDLE_BYTES >> 20
             ),
-            Err(IntegrationError::Git(
-                error @ (git::GitError::Failed { .. } | git::GitError::Unexpected { .. }),
-            )) => error.to_string(),
+            Err(IntegrationError::Git(error)) if error.blame() == Blame::Content => {
+                error.to_string()
+            }
             Err(error) => return Err(error),
         };
         self.step(submission, SubmissionStep::Unusable(reason))
@@ -130,28 +135,41 @@ impl Integration {
     }
 
     fn cross_to_hosts(&self, guard: &IntegrationGuard) -> Result<(), IntegrationError> {
+        let mut errors = FirstError::default();
         for host in self.team.peers()? {
-            let heard = self.team.take_heard_notes(guard, &host)?;
-            for note in &heard.notes {
-                self.hear(guard, &host, note)?;
-            }
-            for bundle in self.team.incoming(&host)? {
-                match bundle.head.submission.clone() {
-                    Some(sent) if bundle.is_complete() => {
-                        self.take_work(&host, &bundle.head, &sent)?;
-                    }
-                    // Its author has left: nothing more will come of it.
-                    Some(sent) if !self.is_at_home(&host, &sent)? => {
-                        let (name, digest) = (bundle.head.name, &bundle.head.digest);
-                        self.team.remove_incoming(&host, name, digest)?;
-                    }
-                    Some(_) | None => {}
-                }
-            }
-            self.team.notes_are_sent(&heard)?;
-            self.offer_main(guard, &host, false)?;
+            errors.note(self.hear_host(guard, &host));
+            errors.note(self.take_bundles(&host));
+            errors.note(self.offer_main(guard, &host, false));
         }
-        Ok(())
+        errors.into_result()
+    }
+
+    fn hear_host(&self, guard: &IntegrationGuard, host: &HostId) -> Result<(), IntegrationError> {
+        let heard = self.team.take_heard_notes(guard, host)?;
+        let mut errors = FirstError::default();
+        for note in &heard.notes {
+            errors.note(self.hear(guard, host, note));
+        }
+        errors.into_result()?;
+        Ok(self.team.notes_are_sent(&heard)?)
+    }
+
+    fn take_bundles(&self, host: &HostId) -> Result<(), IntegrationError> {
+        let mut errors = FirstError::default();
+        for bundle in self.team.incoming(host)? {
+            match bundle.head.submission.clone() {
+                Some(sent) if bundle.is_complete() => {
+                    errors.note(self.take_work(host, &bundle.head, &sent));
+                }
+                // Its author has left: nothing more will come of it.
+                Some(sent) if !self.is_at_home(host, &sent)? => {
+                    let (name, digest) = (bundle.head.name, &bundle.head.digest);
+                    self.team.remove_incoming(host, name, digest)?;
+                }
+                Some(_) | None => {}
+            }
+        }
+        errors.into_result()
     }
 
     fn is_at_home(&self, host: &HostId, sent: &Submission) -> Result<bool, IntegrationError> {

@@ -2,7 +2,7 @@
 
 use crate::check::{CheckOutcome, Checking};
 use crate::{BRANCH, Integration, IntegrationError, author};
-use git::{Commit, GitError, Merge};
+use git::{Blame, Commit, GitError, Merge};
 use protocol::{
     CommitId, ConflictPart, Extra, MergeConflict, Submission, SubmissionId, SubmissionStatus,
 };
@@ -56,9 +56,9 @@ impl Integration {
         let Some(guard) = self.team.try_integrate()? else {
             return Ok(false);
         };
-        self.cross(&guard)?;
+        let crossed = self.cross(&guard);
         self.tell_ended(&guard, &mut Vec::new())?;
-        Ok(true)
+        crossed.map(|()| true)
     }
 
     /// Integrates what is in the queue, unless another process does.
@@ -90,7 +90,19 @@ impl Integration {
     ) -> Result<Option<PathBuf>, IntegrationError> {
         // Leftovers of killed processes do no harm if they cannot be removed now.
         let _ = self.team.remove_check_trees(guard);
-        self.cross(guard)?;
+        // What one host has sent, or a lack of room for it, keeps nobody's work from being merged.
+        let crossed = self.cross(guard);
+        let blocked = self.merge_open(guard, ended)?;
+        crossed.map(|()| blocked)
+    }
+
+    /// Merges what is in the queue. Returns the folder that has the team's branch checked out, if that is why
+    /// something is left.
+    fn merge_open(
+        &self,
+        guard: &IntegrationGuard,
+        ended: &mut Vec<(SubmissionId, SubmissionStatus)>,
+    ) -> Result<Option<PathBuf>, IntegrationError> {
         loop {
             self.tell_ended(guard, ended)?;
             let all = self.valid_submissions()?.into_iter();
@@ -166,9 +178,10 @@ impl Integration {
                 // Whether it conflicts depends on whether the submissions before it are merged.
                 Ok(Attempt::Conflicts(_)) => break,
                 // A submission that git cannot read must not block those after it.
-                Err(IntegrationError::Git(
-                    error @ (GitError::Failed { .. } | GitError::Unexpected { .. }),
-                )) => {
+                Err(IntegrationError::Git(error))
+                    if error.blame() == Blame::Content
+                        || matches!(error, GitError::Killed { .. }) =>
+                {
                     self.step(&submission, SubmissionStep::Unusable(error.to_string()))?;
                 }
                 Err(error) => return Err(error),

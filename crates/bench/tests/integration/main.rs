@@ -7,5 +7,6 @@ mod kills;
 mod landing;
 mod large;
 mod queue;
+mod strangers;
 mod support;
 mod trees;
