@@ -4,7 +4,7 @@
 //! those that it has received; both are done again after a kill, and recognised: a submission by its host, its
 //! number there and its commit.
 
-use crate::bundles::{Made, NewBundle, Unpacked};
+use crate::bundles::{Made, NewBundle};
 use crate::error::FirstError;
 use crate::submit::submission_reference;
 use crate::{HOME_MAIN, Integration, IntegrationError};
@@ -12,17 +12,11 @@ use git::Blame;
 use protocol::{
     BundleAgain, BundleHead, BundleName, HostId, MAX_BUNDLE_BYTES, Submission, TreeFrame,
 };
-use rules::{SubmissionStep, as_told, refused, send_to};
+use rules::{SubmissionStep, as_told, send_to};
 use std::collections::BTreeSet;
-use teamdir::{IntegrationGuard, TeamDir, now};
+use teamdir::{IntegrationGuard, TeamDir};
 
 impl Integration {
-    /// Whether something from another host waits, or for one. Needs no git.
-    pub(crate) fn has_arrivals(team: &TeamDir) -> bool {
-        let peers = team.peers().unwrap_or_default();
-        peers.iter().any(|host| team.has_incoming(host))
-    }
-
     /// Whether a submission has to be sent to the home of the queue, or sent again.
     pub(crate) fn is_unsent(team: &TeamDir, submission: &Submission) -> bool {
         let Some(home) = &submission.sent_to else {
@@ -142,100 +136,6 @@ impl Integration {
             errors.note(self.offer_main(guard, &host, false));
         }
         errors.into_result()
-    }
-
-    fn hear_host(&self, guard: &IntegrationGuard, host: &HostId) -> Result<(), IntegrationError> {
-        let heard = self.team.take_heard_notes(guard, host)?;
-        let mut errors = FirstError::default();
-        for note in &heard.notes {
-            errors.note(self.hear(guard, host, note));
-        }
-        errors.into_result()?;
-        Ok(self.team.notes_are_sent(&heard)?)
-    }
-
-    fn take_bundles(&self, host: &HostId) -> Result<(), IntegrationError> {
-        let mut errors = FirstError::default();
-        for bundle in self.team.incoming(host)? {
-            match bundle.head.submission.clone() {
-                Some(sent) if bundle.is_complete() => {
-                    errors.note(self.take_work(host, &bundle.head, &sent));
-                }
-                // Its author has left: nothing more will come of it.
-                Some(sent) if !self.is_at_home(host, &sent)? => {
-                    let (name, digest) = (bundle.head.name, &bundle.head.digest);
-                    self.team.remove_incoming(host, name, digest)?;
-                }
-                Some(_) | None => {}
-            }
-        }
-        errors.into_result()
-    }
-
-    fn is_at_home(&self, host: &HostId, sent: &Submission) -> Result<bool, IntegrationError> {
-        let roster = self.team.roster()?;
-        let member = roster.member(&sent.member);
-        Ok(member.is_some_and(|member| member.host.as_ref() == Some(host)))
-    }
-
-    /// Puts a submission of another host into the queue, once.
-    fn take_work(
-        &self,
-        host: &HostId,
-        head: &BundleHead,
-        sent: &Submission,
-    ) -> Result<(), IntegrationError> {
-        let same = |found: &Submission| {
-            found.host.as_ref() == Some(host)
-                && found.origin == Some(sent.id)
-                && found.commit == head.commit
-        };
-        let known = self.valid_submissions()?.into_iter().find(same);
-        let said = match known {
-            Some(known) => Some(known),
-            None => self.take_new_work(host, head, sent)?,
-        };
-        if let Some(said) = said {
-            self.tell_host(host, &said)?;
-        }
-        Ok(self.team.remove_incoming(host, head.name, &head.digest)?)
-    }
-
-    /// What its host is told about a submission that was not here before. `None` if it is asked for more.
-    fn take_new_work(
-        &self,
-        host: &HostId,
-        head: &BundleHead,
-        sent: &Submission,
-    ) -> Result<Option<Submission>, IntegrationError> {
-        if !self.is_at_home(host, sent)? {
-            let reason = format!("'{}' is not at home on the host {host}", sent.member);
-            return Ok(Some(refused(sent, &reason, now())));
-        }
-        let tip = self.team_branch()?;
-        match self.unpack(host, head, &tip, true)? {
-            Unpacked::Done => {}
-            Unpacked::Missing => {
-                self.ask_for_all(host, head)?;
-                return Ok(None);
-            }
-            Unpacked::Refused(refusal) => {
-                return Ok(Some(refused(sent, &refusal.to_string(), now())));
-            }
-        }
-        let subject = self.repository.subject_unless_in(None, &head.commit)?;
-        let submission = self.team.create_submission(|id| {
-            self.keep_submitted(id, &head.commit)?;
-            Ok::<_, IntegrationError>(Submission {
-                incarnation: sent.incarnation,
-                subject: subject.unwrap_or_default(),
-                task: sent.task,
-                host: Some(host.clone()),
-                origin: Some(sent.id),
-                ..Submission::new(id, sent.member.clone(), head.commit.clone(), now())
-            })
-        })?;
-        Ok(Some(submission))
     }
 
     /// Asks a host for a bundle that builds on nothing.

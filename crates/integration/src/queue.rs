@@ -46,8 +46,9 @@ impl Integration {
     /// Whether there is anything to do for [`Integration::run_queue`]. Needs no git.
     pub fn is_queue_due(team: &teamdir::TeamDir) -> bool {
         let all = team.submissions().unwrap_or_default();
+        let all: Vec<Submission> = all.into_iter().flatten().collect();
         let is_due = |submission| is_due(submission) || Self::is_unsent(team, submission);
-        all.iter().flatten().any(is_due) || Self::has_arrivals(team)
+        all.iter().any(is_due) || Self::has_arrivals(team, &all)
     }
 
     /// Does what there is to do with other hosts, and nothing that runs what people have set. Returns `false` if

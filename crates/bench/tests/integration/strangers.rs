@@ -278,3 +278,40 @@ fn a_subject_without_end_is_cut() {
     assert!(world.submission(1).subject.len() <= 4096);
     assert_eq!(stranger.waiting(&world), []);
 }
+
+#[test]
+fn a_bundle_that_is_sent_again_does_not_stay() {
+    let world = World::new(&[]);
+    let mut stranger = Stranger::of(&world);
+    let commit = stranger.commit("echo e > e.txt");
+    let sent = stranger.bundle(&commit);
+    stranger.deliver(&world, &sent, usize::MAX);
+    world.integrate();
+    let merged = (1, SubmissionStatus::Merged, String::new());
+    assert_eq!(stranger.states(&world), [merged.clone()]);
+    // Its bridge was killed before it heard of that, and hears of it before it has sent all of it again.
+    for most in [10, usize::MAX] {
+        stranger.deliver(&world, &sent, most);
+        assert!(Integration::is_queue_due(world.team()), "{most}");
+        world.integrate();
+        assert_eq!(stranger.states(&world), [merged.clone()], "{most}");
+        assert_eq!(stranger.waiting(&world), [], "{most}");
+    }
+    assert_eq!(world.count().submitted, 1);
+    // One that is not known is waited for as long as its author may send the rest.
+    let next = stranger.commit("echo f > f.txt");
+    let next = stranger.bundle(&next);
+    stranger.deliver(&world, &next, 10);
+    assert!(!Integration::is_queue_due(world.team()));
+    assert!(world.trees().exchange().unwrap());
+    assert_eq!(stranger.waiting(&world).len(), 1);
+    let left = world.team().update_roster(|roster| {
+        roster.members.retain(|member| member.host.is_none());
+        Ok::<_, RosterError>(())
+    });
+    left.unwrap();
+    assert!(Integration::is_queue_due(world.team()));
+    assert!(world.trees().exchange().unwrap());
+    assert_eq!(stranger.waiting(&world), []);
+    assert!(!Integration::is_queue_due(world.team()));
+}

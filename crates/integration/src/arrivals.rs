@@ -1,0 +1,132 @@
+//! Work that has come from other hosts, on its way into the queue.
+
+use crate::bundles::Unpacked;
+use crate::error::FirstError;
+use crate::{Integration, IntegrationError};
+use protocol::{BundleHead, HostId, Roster, Submission};
+use rules::refused;
+use teamdir::{IncomingBundle, IntegrationGuard, TeamDir, now};
+
+impl Integration {
+    /// Whether something from another host waits, or is to be removed. `known` are all submissions. Needs no git.
+    pub(crate) fn has_arrivals(team: &TeamDir, known: &[Submission]) -> bool {
+        let peers = team.peers().unwrap_or_default();
+        peers.iter().any(|host| {
+            let incoming = team.incoming(host).unwrap_or_default();
+            let is_left_over =
+                |bundle: &IncomingBundle| is_left_over(team, host, &bundle.head, known);
+            team.has_incoming(host) || incoming.iter().any(is_left_over)
+        })
+    }
+
+    /// Does what a host has asked for.
+    pub(crate) fn hear_host(
+        &self,
+        guard: &IntegrationGuard,
+        host: &HostId,
+    ) -> Result<(), IntegrationError> {
+        let heard = self.team.take_heard_notes(guard, host)?;
+        let mut errors = FirstError::default();
+        for note in &heard.notes {
+            errors.note(self.hear(guard, host, note));
+        }
+        errors.into_result()?;
+        Ok(self.team.notes_are_sent(&heard)?)
+    }
+
+    /// Puts what has come from a host into the queue.
+    pub(crate) fn take_bundles(&self, host: &HostId) -> Result<(), IntegrationError> {
+        let known = self.valid_submissions()?;
+        let mut errors = FirstError::default();
+        for bundle in self.team.incoming(host)? {
+            errors.note(self.take_bundle(host, &bundle, &known));
+        }
+        errors.into_result()
+    }
+
+    fn take_bundle(
+        &self,
+        host: &HostId,
+        bundle: &IncomingBundle,
+        known: &[Submission],
+    ) -> Result<(), IntegrationError> {
+        let head = &bundle.head;
+        let Some(sent) = &head.submission else {
+            return Ok(());
+        };
+        let said = match find(known, host, head) {
+            // Its host did not hear of it, and has sent it again. It may never send the rest.
+            Some(known) => Some(known.clone()),
+            None if bundle.is_complete() => self.take_new_work(host, head, sent)?,
+            None if is_at_home(&*self.team.roster()?, host, sent) => return Ok(()),
+            // Its author has left: nothing more will come of it.
+            None => None,
+        };
+        if let Some(said) = said {
+            self.tell_host(host, &said)?;
+        }
+        Ok(self.team.remove_incoming(host, head.name, &head.digest)?)
+    }
+
+    /// Puts a submission of another host into the queue. Returns what its host is told of it; `None` if it is asked
+    /// for more.
+    fn take_new_work(
+        &self,
+        host: &HostId,
+        head: &BundleHead,
+        sent: &Submission,
+    ) -> Result<Option<Submission>, IntegrationError> {
+        if !is_at_home(&*self.team.roster()?, host, sent) {
+            let reason = format!("'{}' is not at home on the host {host}", sent.member);
+            return Ok(Some(refused(sent, &reason, now())));
+        }
+        let tip = self.team_branch()?;
+        match self.unpack(host, head, &tip, true)? {
+            Unpacked::Done => {}
+            Unpacked::Missing => {
+                self.ask_for_all(host, head)?;
+                return Ok(None);
+            }
+            Unpacked::Refused(refusal) => {
+                return Ok(Some(refused(sent, &refusal.to_string(), now())));
+            }
+        }
+        let subject = self.repository.subject_unless_in(None, &head.commit)?;
+        let submission = self.team.create_submission(|id| {
+            self.keep_submitted(id, &head.commit)?;
+            Ok::<_, IntegrationError>(Submission {
+                incarnation: sent.incarnation,
+                subject: subject.unwrap_or_default(),
+                task: sent.task,
+                host: Some(host.clone()),
+                origin: Some(sent.id),
+                ..Submission::new(id, sent.member.clone(), head.commit.clone(), now())
+            })
+        })?;
+        Ok(Some(submission))
+    }
+}
+
+/// The submission of a bundle, if it is in the queue or was there.
+fn find<'a>(known: &'a [Submission], host: &HostId, head: &BundleHead) -> Option<&'a Submission> {
+    let sent = head.submission.as_deref()?;
+    known.iter().find(|found| {
+        found.host.as_ref() == Some(host)
+            && found.origin == Some(sent.id)
+            && found.commit == head.commit
+    })
+}
+
+/// Whether a bundle is of no use any more, however much of it has come.
+fn is_left_over(team: &TeamDir, host: &HostId, head: &BundleHead, known: &[Submission]) -> bool {
+    let has_left = |sent: &Submission| {
+        let roster = team.roster();
+        roster.is_ok_and(|roster| !is_at_home(&roster, host, sent))
+    };
+    find(known, host, head).is_some() || head.submission.as_deref().is_some_and(has_left)
+}
+
+fn is_at_home(roster: &Roster, host: &HostId, sent: &Submission) -> bool {
+    let member = roster.member(&sent.member);
+    member.is_some_and(|member| member.host.as_ref() == Some(host))
+}
