@@ -7,6 +7,12 @@ use protocol::{BundleHead, HostId, Roster, Submission};
 use rules::refused;
 use teamdir::{IncomingBundle, IntegrationGuard, TeamDir, now};
 
+/// The most bundles of one host that are unpacked before the queue is worked through: none makes the work of
+/// others wait long.
+const TAKEN_AT_ONCE: usize = 4;
+/// The most submissions of one host that are in the queue.
+const MOST_OPEN: usize = 32;
+
 impl Integration {
     /// Whether something from another host waits, or is to be removed. `known` are all submissions. Needs no git.
     pub(crate) fn has_arrivals(team: &TeamDir, known: &[Submission]) -> bool {
@@ -34,35 +40,61 @@ impl Integration {
         Ok(self.team.notes_are_sent(&heard)?)
     }
 
-    /// Puts what has come from a host into the queue.
+    /// Puts what has come from a host into the queue, or a part of it, if that is much.
     pub(crate) fn take_bundles(&self, host: &HostId) -> Result<(), IntegrationError> {
         let known = self.valid_submissions()?;
+        let is_open =
+            |found: &&Submission| found.host.as_ref() == Some(host) && found.status.is_open();
+        let open = known.iter().filter(is_open).count();
         let mut errors = FirstError::default();
+        let mut unpacked = 0;
         for bundle in self.team.incoming(host)? {
-            errors.note(self.take_bundle(host, &bundle, &known));
+            let is_new = find(&known, host, &bundle.head).is_none() && bundle.is_complete();
+            if !is_new {
+                errors.note(self.drop_left_over(host, &bundle, &known));
+            } else if open + unpacked >= MOST_OPEN {
+                errors.note(self.refuse_too_many(host, &bundle.head));
+            } else if unpacked < TAKEN_AT_ONCE {
+                unpacked += 1;
+                errors.note(self.take_work(host, &bundle.head));
+            }
         }
         errors.into_result()
     }
 
-    fn take_bundle(
+    /// Removes a bundle that is of no use any more, however much of it has come.
+    fn drop_left_over(
         &self,
         host: &HostId,
         bundle: &IncomingBundle,
         known: &[Submission],
     ) -> Result<(), IntegrationError> {
         let head = &bundle.head;
+        if !is_left_over(&self.team, host, head, known) {
+            return Ok(());
+        }
+        // Its host did not hear of it, and has sent it again. It may never send the rest.
+        if let Some(known) = find(known, host, head) {
+            self.tell_host(host, known)?;
+        }
+        Ok(self.team.remove_incoming(host, head.name, &head.digest)?)
+    }
+
+    fn refuse_too_many(&self, host: &HostId, head: &BundleHead) -> Result<(), IntegrationError> {
+        if let Some(sent) = &head.submission {
+            let reason = format!(
+                "{MOST_OPEN} submissions of {host} are in the queue already: submit it again later"
+            );
+            self.tell_host(host, &refused(sent, &reason, now()))?;
+        }
+        Ok(self.team.remove_incoming(host, head.name, &head.digest)?)
+    }
+
+    fn take_work(&self, host: &HostId, head: &BundleHead) -> Result<(), IntegrationError> {
         let Some(sent) = &head.submission else {
             return Ok(());
         };
-        let said = match find(known, host, head) {
-            // Its host did not hear of it, and has sent it again. It may never send the rest.
-            Some(known) => Some(known.clone()),
-            None if bundle.is_complete() => self.take_new_work(host, head, sent)?,
-            None if is_at_home(&*self.team.roster()?, host, sent) => return Ok(()),
-            // Its author has left: nothing more will come of it.
-            None => None,
-        };
-        if let Some(said) = said {
+        if let Some(said) = self.take_new_work(host, head, sent)? {
             self.tell_host(host, &said)?;
         }
         Ok(self.team.remove_incoming(host, head.name, &head.digest)?)

@@ -10,7 +10,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
-use teamdir::{IncomingBundle, RosterError, now};
+use teamdir::{IncomingBundle, RosterError, SubmissionError, now};
 use test_support::{commit_all, git, git_command, init_repository};
 
 /// The other host, whose member is eve.
@@ -314,4 +314,46 @@ fn a_bundle_that_is_sent_again_does_not_stay() {
     assert!(world.trees().exchange().unwrap());
     assert_eq!(stranger.waiting(&world), []);
     assert!(!Integration::is_queue_due(world.team()));
+}
+
+#[test]
+fn a_flood_of_submissions_lets_others_through_and_ends() {
+    let world = World::new(&["alice"]);
+    let mut stranger = Stranger::of(&world);
+    for number in 0..6 {
+        let commit = stranger.commit(&format!("echo {number} > e{number}.txt"));
+        let sent = stranger.bundle(&commit);
+        stranger.deliver(&world, &sent, usize::MAX);
+    }
+    world.commit("alice", "a.txt", "a\n");
+    world.submit("alice");
+    let ended = world.integrate();
+    assert_eq!(ended.len(), 5, "{ended:?}");
+    assert!(world.has_merged("a.txt"));
+    assert_eq!(stranger.waiting(&world).len(), 2);
+    assert!(Integration::is_queue_due(world.team()));
+    assert_eq!(world.integrate().len(), 2);
+    assert_eq!(stranger.waiting(&world), []);
+    // While nothing is merged, the queue has only so many of one host.
+    let commit = stranger.commit("echo more > more.txt");
+    for number in 0..32 {
+        let made = world.team().create_submission(|id| {
+            Ok::<_, SubmissionError>(Submission {
+                host: Some(stranger.host.clone()),
+                origin: Some(SubmissionId(100 + number)),
+                ..Submission::new(id, agent("eve"), commit.clone(), now())
+            })
+        });
+        made.unwrap();
+    }
+    stranger.said(&world);
+    let sent = stranger.bundle(&commit);
+    stranger.deliver(&world, &sent, usize::MAX);
+    assert!(world.trees().exchange().unwrap());
+    let states = stranger.states(&world);
+    let [(7, SubmissionStatus::Failed, reason)] = states.as_slice() else {
+        panic!("{states:?}");
+    };
+    assert!(reason.contains("submit it again later"), "{reason}");
+    assert_eq!(stranger.waiting(&world), []);
 }
