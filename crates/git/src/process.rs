@@ -18,7 +18,11 @@ const MOST_OUTPUT: u64 = 64 << 20;
 /// The longest message of git that is kept, in characters.
 const MOST_MESSAGE: usize = 4000;
 /// What git says where a disk or a quota is full.
-const NO_ROOM: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
+const NO_ROOM: [&str; 3] = [
+    "No space left on device",
+    "Disk quota exceeded",
+    "Out of diskspace",
+];
 /// Settings that make little of a pack visible at once, for commands whose memory is limited.
 const FRUGAL: [&str; 6] = [
     "-c",

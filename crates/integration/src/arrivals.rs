@@ -2,6 +2,7 @@
 
 use crate::bundles::Unpacked;
 use crate::error::FirstError;
+use crate::tries::is_left_alone;
 use crate::{Integration, IntegrationError};
 use protocol::{BundleHead, HostId, Roster, Submission};
 use rules::refused;
@@ -19,9 +20,12 @@ impl Integration {
         let peers = team.peers().unwrap_or_default();
         peers.iter().any(|host| {
             let incoming = team.incoming(host).unwrap_or_default();
-            let is_left_over =
-                |bundle: &IncomingBundle| is_left_over(team, host, &bundle.head, known);
-            team.has_incoming(host) || incoming.iter().any(is_left_over)
+            let is_due = |bundle: &IncomingBundle| {
+                let is_new =
+                    bundle.is_complete() && !is_left_alone(team, host, &bundle.head, now());
+                is_new || is_left_over(team, host, &bundle.head, known)
+            };
+            team.has_heard_notes(host) || incoming.iter().any(is_due)
         })
     }
 
@@ -41,7 +45,11 @@ impl Integration {
     }
 
     /// Puts what has come from a host into the queue, or a part of it, if that is much.
-    pub(crate) fn take_bundles(&self, host: &HostId) -> Result<(), IntegrationError> {
+    pub(crate) fn take_bundles(
+        &self,
+        guard: &IntegrationGuard,
+        host: &HostId,
+    ) -> Result<(), IntegrationError> {
         let known = self.valid_submissions()?;
         let is_open =
             |found: &&Submission| found.host.as_ref() == Some(host) && found.status.is_open();
@@ -51,12 +59,14 @@ impl Integration {
         for bundle in self.team.incoming(host)? {
             let is_new = find(&known, host, &bundle.head).is_none() && bundle.is_complete();
             if !is_new {
-                errors.note(self.drop_left_over(host, &bundle, &known));
+                errors.note(self.drop_left_over(guard, host, &bundle, &known));
+            } else if is_left_alone(&self.team, host, &bundle.head, now()) {
+                continue;
             } else if open + unpacked >= MOST_OPEN {
-                errors.note(self.refuse_too_many(host, &bundle.head));
+                errors.note(self.refuse_too_many(guard, host, &bundle.head));
             } else if unpacked < TAKEN_AT_ONCE {
                 unpacked += 1;
-                errors.note(self.take_work(host, &bundle.head));
+                errors.note(self.take_work(guard, host, &bundle.head));
             }
         }
         errors.into_result()
@@ -65,6 +75,7 @@ impl Integration {
     /// Removes a bundle that is of no use any more, however much of it has come.
     fn drop_left_over(
         &self,
+        guard: &IntegrationGuard,
         host: &HostId,
         bundle: &IncomingBundle,
         known: &[Submission],
@@ -77,33 +88,44 @@ impl Integration {
         if let Some(known) = find(known, host, head) {
             self.tell_host(host, known)?;
         }
-        Ok(self.team.remove_incoming(host, head.name, &head.digest)?)
+        self.finish_incoming(guard, host, head)
     }
 
-    fn refuse_too_many(&self, host: &HostId, head: &BundleHead) -> Result<(), IntegrationError> {
+    fn refuse_too_many(
+        &self,
+        guard: &IntegrationGuard,
+        host: &HostId,
+        head: &BundleHead,
+    ) -> Result<(), IntegrationError> {
         if let Some(sent) = &head.submission {
             let reason = format!(
                 "{MOST_OPEN} submissions of {host} are in the queue already: submit it again later"
             );
             self.tell_host(host, &refused(sent, &reason, now()))?;
         }
-        Ok(self.team.remove_incoming(host, head.name, &head.digest)?)
+        self.finish_incoming(guard, host, head)
     }
 
-    fn take_work(&self, host: &HostId, head: &BundleHead) -> Result<(), IntegrationError> {
+    fn take_work(
+        &self,
+        guard: &IntegrationGuard,
+        host: &HostId,
+        head: &BundleHead,
+    ) -> Result<(), IntegrationError> {
         let Some(sent) = &head.submission else {
             return Ok(());
         };
-        if let Some(said) = self.take_new_work(host, head, sent)? {
+        if let Some(said) = self.take_new_work(guard, host, head, sent)? {
             self.tell_host(host, &said)?;
         }
-        Ok(self.team.remove_incoming(host, head.name, &head.digest)?)
+        self.finish_incoming(guard, host, head)
     }
 
     /// Puts a submission of another host into the queue. Returns what its host is told of it; `None` if it is asked
     /// for more.
     fn take_new_work(
         &self,
+        guard: &IntegrationGuard,
         host: &HostId,
         head: &BundleHead,
         sent: &Submission,
@@ -113,7 +135,7 @@ impl Integration {
             return Ok(Some(refused(sent, &reason, now())));
         }
         let tip = self.team_branch()?;
-        match self.unpack(host, head, &tip, true)? {
+        match self.unpack(guard, host, head, &tip, true)? {
             Unpacked::Done => {}
             Unpacked::Missing => {
                 self.ask_for_all(host, head)?;

@@ -1,5 +1,6 @@
 //! Bundles of commits for another host, and from one.
 
+use crate::tries::MOST_TRIES;
 use crate::{Integration, IntegrationError, Purpose};
 use git::{Blame, BundleError, BundleHeader, GitError};
 use protocol::{
@@ -24,6 +25,8 @@ pub enum BundleRefusal {
     },
     #[error("its bundle builds on commits that this host does not have, and says that it does not")]
     Prerequisites,
+    #[error("it could not be unpacked in {MOST_TRIES} tries: {0}")]
+    Tries(String),
     #[error(transparent)]
     Bundle(#[from] BundleError),
 }
@@ -100,6 +103,7 @@ impl Integration {
     /// has. If `is_work`, what the bundle changes may hold no traps.
     pub(crate) fn unpack(
         &self,
+        guard: &IntegrationGuard,
         host: &HostId,
         head: &BundleHead,
         tip: &CommitId,
@@ -140,7 +144,8 @@ impl Integration {
                     let refusal = BundleError::Objects(error.to_string());
                     Ok(Unpacked::Refused(refusal.into()))
                 }
-                Blame::Unclear | Blame::Host => Err(error.into()),
+                Blame::Unclear => self.count_try(guard, host, head, error),
+                Blame::Host => Err(error.into()),
             },
         }
     }

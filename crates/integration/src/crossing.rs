@@ -132,7 +132,7 @@ impl Integration {
         let mut errors = FirstError::default();
         for host in self.team.peers()? {
             errors.note(self.hear_host(guard, &host));
-            errors.note(self.take_bundles(&host));
+            errors.note(self.take_bundles(guard, &host));
             errors.note(self.offer_main(guard, &host, false));
         }
         errors.into_result()

@@ -38,6 +38,7 @@ mod returned;
 mod setup;
 mod submit;
 mod trees;
+mod tries;
 mod view;
 mod warning;
 

@@ -8,6 +8,7 @@ mod bundles;
 mod copies;
 mod outbox;
 mod spawns;
+mod tries;
 mod waiting;
 
 pub use bundles::{IncomingBundle, Notes, PartError};

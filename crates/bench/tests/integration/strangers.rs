@@ -16,9 +16,9 @@ use test_support::{commit_all, git, git_command, init_repository};
 /// The other host, whose member is eve.
 pub(crate) struct Stranger {
     pub(crate) host: HostId,
-    folder: tempfile::TempDir,
+    pub(crate) folder: tempfile::TempDir,
     /// The commit that both hosts began with.
-    begin: CommitId,
+    pub(crate) begin: CommitId,
     /// The number of its last submission.
     last: u64,
 }
@@ -356,4 +356,34 @@ fn a_flood_of_submissions_lets_others_through_and_ends() {
     };
     assert!(reason.contains("submit it again later"), "{reason}");
     assert_eq!(stranger.waiting(&world), []);
+}
+
+#[test]
+fn work_for_a_host_that_was_forgotten_waits_until_it_is_met_again() {
+    let world = World::new(&["alice"]);
+    let stranger = Stranger::of(&world);
+    let home = |lead_host: Option<HostId>| {
+        let changed = world.team().update_roster(|roster| {
+            roster.lead_host.clone_from(&lead_host);
+            Ok::<_, RosterError>(())
+        });
+        changed.unwrap();
+    };
+    home(Some(stranger.host.clone()));
+    world.commit("alice", "a.txt", "a\n");
+    world.submit("alice");
+    assert!(world.trees().exchange().unwrap());
+    let sent = || world.team().outgoing(&stranger.host).unwrap();
+    assert_eq!(sent().len(), 1);
+    let guard = world.team().lock_bridge().unwrap();
+    world.team().forget_peer(&guard, &stranger.host).unwrap();
+    home(None);
+    assert_eq!(sent(), []);
+    assert!(!Integration::is_queue_due(world.team()));
+    assert_eq!(world.integrate(), []);
+    home(Some(stranger.host.clone()));
+    assert!(Integration::is_queue_due(world.team()));
+    assert!(world.trees().exchange().unwrap());
+    assert_eq!(sent().len(), 1);
+    assert!(!Integration::is_queue_due(world.team()));
 }
