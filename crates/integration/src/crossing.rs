@@ -17,15 +17,21 @@ use std::collections::BTreeSet;
 use teamdir::{IntegrationGuard, TeamDir};
 
 impl Integration {
-    /// Whether a submission has to be sent to the home of the queue, or sent again.
+    /// Whether a submission has to be sent to the home of the queue, or sent again. One that was sent to a host that
+    /// people have made this one forget waits until it is met again.
     pub(crate) fn is_unsent(team: &TeamDir, submission: &Submission) -> bool {
         let Some(home) = &submission.sent_to else {
             return false;
         };
         let name = BundleName::Submission(submission.id);
+        let is_known = || {
+            let roster = team.roster();
+            roster.is_ok_and(|roster| roster.lead_host.as_ref() == Some(home))
+        };
         submission.status.is_open()
             && submission.taken_as.is_none()
             && team.outgoing_head(home, name).is_none()
+            && is_known()
     }
 
     /// Does what there is to do with other hosts.
