@@ -387,3 +387,27 @@ fn work_for_a_host_that_was_forgotten_waits_until_it_is_met_again() {
     assert_eq!(sent().len(), 1);
     assert!(!Integration::is_queue_due(world.team()));
 }
+
+#[test]
+fn a_restored_submission_still_knows_whom_to_tell_of_its_end() {
+    let world = World::new(&[]);
+    let mut stranger = Stranger::of(&world);
+    let commit = stranger.commit("echo e > e.txt");
+    stranger.bundle(&commit);
+    // Its number there is another one than here.
+    let sent = stranger.bundle(&commit);
+    stranger.deliver(&world, &sent, usize::MAX);
+    assert!(world.trees().exchange().unwrap());
+    stranger.said(&world);
+    let path = world.team().layout().submission(SubmissionId(1));
+    fs::write(path, "{").unwrap();
+    let restored = world.trees().restore_submission(SubmissionId(1)).unwrap();
+    assert!(restored.is_some());
+    let merged = SubmissionStatus::Merged;
+    assert_eq!(world.integrate(), [(1, merged)]);
+    assert_eq!(stranger.states(&world), [(2, merged, String::new())]);
+    // It is not taken once more.
+    stranger.deliver(&world, &sent, usize::MAX);
+    world.integrate();
+    assert_eq!(world.count().submitted, 1);
+}
