@@ -134,8 +134,7 @@ impl Integration {
             let reason = format!("'{}' is not at home on the host {host}", sent.member);
             return Ok(Some(refused(sent, &reason, now())));
         }
-        let tip = self.team_branch()?;
-        match self.unpack(guard, host, head, &tip, true)? {
+        match self.unpack(guard, host, head, true)? {
             Unpacked::Done => {}
             Unpacked::Missing => {
                 self.ask_for_all(host, head)?;

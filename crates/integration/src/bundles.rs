@@ -99,14 +99,13 @@ impl Integration {
         Ok(Made::Offered)
     }
 
-    /// Brings the commit of a bundle from another host into the repository. `tip` is a commit that the repository
-    /// has. If `is_work`, what the bundle changes may hold no traps.
+    /// Brings the commit of a bundle from another host into the repository. If `is_work`, what the bundle changes may
+    /// hold no traps.
     pub(crate) fn unpack(
         &self,
         guard: &IntegrationGuard,
         host: &HostId,
         head: &BundleHead,
-        tip: &CommitId,
         is_work: bool,
     ) -> Result<Unpacked, IntegrationError> {
         let bundle = self.team.open_incoming(host, head)?;
@@ -133,8 +132,9 @@ impl Integration {
             }
         }
         self.team.trees_folder()?;
+        let tip = self.team_branch()?;
         let folder = self.team.layout().unpacking(host, head.name);
-        let unpacked = self.unpack_in(&folder, (&bundle, &header), (&head.commit, tip), is_work);
+        let unpacked = self.unpack_in(&folder, (&bundle, &header), (&head.commit, &tip), is_work);
         let _ = std::fs::remove_dir_all(&folder);
         match unpacked {
             Ok(Ok(())) => Ok(Unpacked::Done),

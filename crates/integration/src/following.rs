@@ -159,8 +159,7 @@ impl Integration {
         };
         if let Some(bundle) = arrived.filter(is_due) {
             let head = &bundle.head;
-            let tip = self.team_branch()?;
-            match self.unpack(guard, home, head, &tip, false) {
+            match self.unpack(guard, home, head, false) {
                 Ok(Unpacked::Done) => {
                     self.note_home_main(&head.commit)?;
                     self.finish_incoming(guard, home, head)?;

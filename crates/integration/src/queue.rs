@@ -140,11 +140,23 @@ impl Integration {
                     self.tell_host(host, &submission)?;
                     self.step(&submission, SubmissionStep::Told)?;
                 }
-                None => self.tell(&submission)?,
+                None => {
+                    self.follow_before(guard, &submission);
+                    self.tell(&submission)?;
+                }
             }
             ended.push((submission.id, submission.status));
         }
         Ok(())
+    }
+
+    /// The author of what has ended on another host should find here what it was not merged with. The home has sent it
+    /// before it told how the submission ended, which the bridge may have heard since this process looked.
+    fn follow_before(&self, guard: &IntegrationGuard, submission: &Submission) {
+        if let Some(home) = &submission.sent_to {
+            // After an error the author is told all the same, and the next look at what has come meets it again.
+            let _ = self.take_main(guard, home);
+        }
     }
 
     /// Merges each submission onto the one before, checks all, and moves the branch in their order. At

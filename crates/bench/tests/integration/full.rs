@@ -1,6 +1,6 @@
 //! What another host has sent does not fit on the disk of this one.
 
-use crate::strangers::{Sent, Stranger};
+use crate::stranger::{Sent, Stranger};
 use crate::support::{World, agent};
 use git::GitError;
 use integration::{Integration, IntegrationError};

@@ -8,6 +8,7 @@ mod kills;
 mod landing;
 mod large;
 mod queue;
+mod stranger;
 mod strangers;
 mod support;
 mod trees;
