@@ -50,6 +50,13 @@ pub enum GitError {
         /// What it said.
         message: String,
     },
+    #[error("git {command} wrote more than is read, {most} bytes")]
+    TooMuchOutput { command: String, most: u64 },
+    #[error("git {command} had no room on the disk: {message}")]
+    NoRoom { command: String, message: String },
+    /// By hand, or because the machine had no memory left.
+    #[error("git {command} was killed{message}")]
+    Killed { command: String, message: String },
     #[error("git {command} did not end within {} s", limit.as_secs())]
     TooLong { command: String, limit: Duration },
     #[error("git {command} could not be started: {message}")]
@@ -64,7 +71,40 @@ pub enum GitError {
     },
 }
 
+/// What made a git command fail that reads what somebody else has written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blame {
+    /// What was read: it will fail again.
+    Content,
+    /// What was read, or a lack of room or memory here that may pass.
+    Unclear,
+    /// This host.
+    Host,
+}
+
 impl GitError {
+    /// What made a command fail that reads what somebody else has written.
+    pub const fn blame(&self) -> Blame {
+        match self {
+            Self::Failed { .. }
+            | Self::TooMuchOutput { .. }
+            | Self::TooLong { .. }
+            | Self::Unexpected { .. } => Blame::Content,
+            Self::NoRoom { .. } | Self::Killed { .. } => Blame::Unclear,
+            Self::NotInstalled
+            | Self::TooOld { .. }
+            | Self::NoRepository { .. }
+            | Self::NotTheTop { .. }
+            | Self::NoCommit
+            | Self::Partial
+            | Self::NoIdentity
+            | Self::Claimed { .. }
+            | Self::Moved { .. }
+            | Self::NotStarted { .. }
+            | Self::File { .. } => Blame::Host,
+        }
+    }
+
     pub(crate) fn file(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::File {
             action,

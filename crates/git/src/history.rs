@@ -5,6 +5,9 @@ use crate::process::{shown, split};
 use crate::repository::{Repository, commit};
 use protocol::CommitId;
 
+/// The most bytes of the first line of a message that are read.
+const MOST_SUBJECT_BYTES: u64 = 4096;
+
 /// A commit to be made.
 #[derive(Debug, Clone)]
 pub struct Commit<'a> {
@@ -69,7 +72,12 @@ impl Repository {
     ) -> Result<Option<String>, GitError> {
         let git = self.neutral(["log", "-1", "--format=%s", of.as_str()]);
         let git = git.args(descendant.map(|descendant| format!("^{descendant}")));
-        let bytes = git.success()?;
+        let git = git.most_output(MOST_SUBJECT_BYTES);
+        let output = git.output()?;
+        let bytes = match output.is_cut {
+            true => output.stdout,
+            false => git.check(output)?,
+        };
         let subject = shown(bytes.trim_ascii_end());
         Ok((!bytes.is_empty()).then(|| subject.chars().take(MOST_SUBJECT).collect()))
     }

@@ -32,11 +32,12 @@ mod receive;
 mod references;
 mod repository;
 mod sandboxed_tree;
+mod traps;
 mod tree;
 pub mod work_tree;
 
 pub use bundle::{BundleError, BundleHeader};
-pub use error::GitError;
+pub use error::{Blame, GitError};
 pub use history::{Change, Commit, Distance};
 pub use merge::{Conflict, ConflictFile, Merge};
 pub use repository::{Repository, version_of};

@@ -15,6 +15,24 @@ const LIMIT: Duration = Duration::from_secs(1800);
 /// The most bytes of a command's output that are read.
 const MOST_OUTPUT: u64 = 64 << 20;
 
+/// The longest message of git that is kept, in characters.
+const MOST_MESSAGE: usize = 4000;
+/// What git says where a disk or a quota is full.
+const NO_ROOM: [&str; 3] = [
+    "No space left on device",
+    "Disk quota exceeded",
+    "Out of diskspace",
+];
+/// Settings that make little of a pack visible at once, for commands whose memory is limited.
+const FRUGAL: [&str; 6] = [
+    "-c",
+    "core.packedGitWindowSize=16m",
+    "-c",
+    "core.packedGitLimit=256m",
+    "-c",
+    "pack.threads=1",
+];
+
 /// Settings that override the files: nothing is run, fetched, signed or maintained.
 const SETTINGS: [&str; 15] = [
     "core.hooksPath=/dev/null",
@@ -55,6 +73,7 @@ pub(crate) struct Git {
     folder: Option<PathBuf>,
     input: Vec<u8>,
     limit: Duration,
+    most_output: u64,
 }
 
 /// What a command wrote, and how it ended.
@@ -63,6 +82,8 @@ pub(crate) struct Output {
     /// `None` if a signal ended it.
     pub(crate) code: Option<i32>,
     pub(crate) stdout: Vec<u8>,
+    /// Whether it wrote as much as is read or more, which kills it.
+    pub(crate) is_cut: bool,
     pub(crate) stderr: String,
 }
 
@@ -75,7 +96,13 @@ impl Git {
             folder: None,
             input: Vec::new(),
             limit: LIMIT,
+            most_output: MOST_OUTPUT,
         }
+    }
+
+    /// A command that needs little memory.
+    pub(crate) fn frugal<I: IntoIterator<Item: AsRef<OsStr>>>(arguments: I) -> Self {
+        Self::new(FRUGAL).args(arguments)
     }
 
     #[must_use]
@@ -114,6 +141,13 @@ impl Git {
     #[must_use]
     pub(crate) fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
+        self
+    }
+
+    /// Reads at most this many bytes of its output.
+    #[must_use]
+    pub(crate) fn most_output(mut self, most: u64) -> Self {
+        self.most_output = most;
         self
     }
 
@@ -181,14 +215,15 @@ impl Git {
         // A child that does not read its input, or ends early, closes the pipe, and the write fails. Its
         // exit code tells the rest.
         let writer = thread::spawn(move || stdin.map(|mut pipe| pipe.write_all(&input)));
-        let stdout = read_all(child.stdout.take());
-        let stderr = read_all(child.stderr.take());
+        let stdout = read_all(child.stdout.take(), self.most_output);
+        let stderr = read_all(child.stderr.take(), MOST_OUTPUT);
         let status = self.wait(&mut child);
         let _ = writer.join();
         let stdout = stdout.join().unwrap_or_default();
         let stderr = stderr.join().unwrap_or_default();
         Ok(Output {
             code: status?.code(),
+            is_cut: stdout.len() as u64 >= self.most_output,
             stdout,
             stderr: String::from_utf8_lossy(&stderr).trim().to_owned(),
         })
@@ -233,14 +268,25 @@ impl Git {
 
     /// The error of a command that failed.
     pub(crate) fn failure(&self, output: &Output) -> GitError {
-        let message = match (output.stderr.is_empty(), output.code) {
-            (false, _) => output.stderr.clone(),
-            (true, Some(code)) => format!("exit code {code}"),
-            (true, None) => "it was killed".to_owned(),
-        };
-        GitError::Failed {
-            command: self.name(),
-            message,
+        let command = self.name();
+        let message: String = output.stderr.chars().take(MOST_MESSAGE).collect();
+        let has_room = !NO_ROOM.iter().any(|sign| output.stderr.contains(sign));
+        match output.code {
+            _ if !has_room => GitError::NoRoom { command, message },
+            _ if output.is_cut => GitError::TooMuchOutput {
+                command,
+                most: self.most_output,
+            },
+            None if message.is_empty() => GitError::Killed { command, message },
+            None => GitError::Killed {
+                command,
+                message: format!(": {message}"),
+            },
+            Some(code) if message.is_empty() => GitError::Failed {
+                command,
+                message: format!("exit code {code}"),
+            },
+            Some(_) => GitError::Failed { command, message },
         }
     }
 
@@ -254,12 +300,12 @@ impl Git {
     }
 }
 
-fn read_all(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>> {
+fn read_all(pipe: Option<impl Read + Send + 'static>, most: u64) -> thread::JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(pipe) = pipe {
             // After an error, what was read so far is used.
-            let _ = pipe.take(MOST_OUTPUT).read_to_end(&mut bytes);
+            let _ = pipe.take(most).read_to_end(&mut bytes);
         }
         bytes
     })

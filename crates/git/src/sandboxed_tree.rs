@@ -45,6 +45,15 @@ impl SandboxedTree {
         }
     }
 
+    /// Gives each command in the tree at most this many bytes of memory, where there is a sandbox.
+    #[must_use]
+    pub fn with_memory(mut self, bytes: u64) -> Self {
+        if let Surroundings::Sandbox { description, .. } = &mut self.surroundings {
+            description.limits.memory_bytes = Some(bytes);
+        }
+        self
+    }
+
     /// Prepares a git process in the tree. The caller spawns and finishes it, and keeps the session until
     /// then.
     pub(crate) fn prepare(&self, git: &Git) -> Result<(Command, Option<Session>), GitError> {
@@ -97,7 +106,7 @@ impl SandboxedTree {
         output
     }
 
-    fn success(&self, git: &Git) -> Result<Vec<u8>, GitError> {
+    pub(crate) fn success(&self, git: &Git) -> Result<Vec<u8>, GitError> {
         let output = self.output(git)?;
         git.check(output)
     }

@@ -1,7 +1,8 @@
 //! Bundles of commits for another host, and from one.
 
+use crate::tries::MOST_TRIES;
 use crate::{Integration, IntegrationError, Purpose};
-use git::{BundleError, BundleHeader};
+use git::{Blame, BundleError, BundleHeader, GitError};
 use protocol::{
     BundleDigest, BundleHead, BundleName, CommitId, HostId, MAX_BUNDLE_BYTES, Submission,
 };
@@ -10,6 +11,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use teamdir::IntegrationGuard;
+
+/// The most memory of a command that reads what another host has sent.
+const MOST_MEMORY: u64 = 2 << 30;
 
 /// Why what came from another host is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,6 +25,8 @@ pub enum BundleRefusal {
     },
     #[error("its bundle builds on commits that this host does not have, and says that it does not")]
     Prerequisites,
+    #[error("it could not be unpacked in {MOST_TRIES} tries: {0}")]
+    Tries(String),
     #[error(transparent)]
     Bundle(#[from] BundleError),
 }
@@ -93,13 +99,13 @@ impl Integration {
         Ok(Made::Offered)
     }
 
-    /// Brings the commit of a bundle from another host into the repository. `tip` is a commit that the repository
-    /// has. If `is_work`, what the bundle changes may hold no traps.
+    /// Brings the commit of a bundle from another host into the repository. If `is_work`, what the bundle changes may
+    /// hold no traps.
     pub(crate) fn unpack(
         &self,
+        guard: &IntegrationGuard,
         host: &HostId,
         head: &BundleHead,
-        tip: &CommitId,
         is_work: bool,
     ) -> Result<Unpacked, IntegrationError> {
         let bundle = self.team.open_incoming(host, head)?;
@@ -126,16 +132,22 @@ impl Integration {
             }
         }
         self.team.trees_folder()?;
+        let tip = self.team_branch()?;
         let folder = self.team.layout().unpacking(host, head.name);
-        let unpacked = self.unpack_in(&folder, (&bundle, &header), (&head.commit, tip));
+        let unpacked = self.unpack_in(&folder, (&bundle, &header), (&head.commit, &tip), is_work);
         let _ = std::fs::remove_dir_all(&folder);
-        if let Err(error) = unpacked? {
-            return Ok(Unpacked::Refused(error.into()));
+        match unpacked {
+            Ok(Ok(())) => Ok(Unpacked::Done),
+            Ok(Err(refusal)) => Ok(Unpacked::Refused(refusal.into())),
+            Err(error) => match error.blame() {
+                Blame::Content => {
+                    let refusal = BundleError::Objects(error.to_string());
+                    Ok(Unpacked::Refused(refusal.into()))
+                }
+                Blame::Unclear => self.count_try(guard, host, head, error),
+                Blame::Host => Err(error.into()),
+            },
         }
-        if is_work && let Err(error) = self.repository.refuse_traps(tip, &head.commit)? {
-            return Ok(Unpacked::Refused(error.into()));
-        }
-        Ok(Unpacked::Done)
     }
 
     /// Unpacks a bundle in a repository of its own, and brings the commit out of there as out of a member's tree.
@@ -144,20 +156,21 @@ impl Integration {
         folder: &Path,
         (bundle, header): (&File, &BundleHeader),
         (commit, tip): (&CommitId, &CommitId),
-    ) -> Result<Result<(), BundleError>, IntegrationError> {
+        is_work: bool,
+    ) -> Result<Result<(), BundleError>, GitError> {
         self.repository.create_quarantine(folder, tip)?;
         let quarantine = self.sandboxed_tree(folder, Purpose::Change);
-        if let Err(error) = quarantine.unpack(bundle, header)? {
-            return Ok(Err(error));
+        quarantine.with_memory(MOST_MEMORY).unpack(bundle, header)?;
+        let quarantine = self.sandboxed_tree(folder, Purpose::Read);
+        let quarantine = quarantine.with_memory(MOST_MEMORY);
+        if is_work && let Err(refusal) = quarantine.refuse_traps(tip, commit)? {
+            return Ok(Err(refusal));
         }
+        // What is there is harmless, and is brought out by as many threads as the machine has.
         let quarantine = self.sandboxed_tree(folder, Purpose::Read);
         let known = std::slice::from_ref(tip);
-        match self.repository.receive(&quarantine, commit, known) {
-            Ok(()) => Ok(Ok(())),
-            // Its objects are whole, and some that the commit needs are not among them.
-            Err(git::GitError::Failed { message, .. }) => Ok(Err(BundleError::Objects(message))),
-            Err(error) => Err(error.into()),
-        }
+        self.repository.receive(&quarantine, commit, known)?;
+        Ok(Ok(()))
     }
 }
 

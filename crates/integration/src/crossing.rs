@@ -4,32 +4,34 @@
 //! those that it has received; both are done again after a kill, and recognised: a submission by its host, its
 //! number there and its commit.
 
-use crate::bundles::{Made, NewBundle, Unpacked};
+use crate::bundles::{Made, NewBundle};
+use crate::error::FirstError;
 use crate::submit::submission_reference;
 use crate::{HOME_MAIN, Integration, IntegrationError};
+use git::Blame;
 use protocol::{
     BundleAgain, BundleHead, BundleName, HostId, MAX_BUNDLE_BYTES, Submission, TreeFrame,
 };
-use rules::{SubmissionStep, as_told, refused, send_to};
+use rules::{SubmissionStep, as_told, send_to};
 use std::collections::BTreeSet;
-use teamdir::{IntegrationGuard, TeamDir, now};
+use teamdir::{IntegrationGuard, TeamDir};
 
 impl Integration {
-    /// Whether something from another host waits, or for one. Needs no git.
-    pub(crate) fn has_arrivals(team: &TeamDir) -> bool {
-        let peers = team.peers().unwrap_or_default();
-        peers.iter().any(|host| team.has_incoming(host))
-    }
-
-    /// Whether a submission has to be sent to the home of the queue, or sent again.
+    /// Whether a submission has to be sent to the home of the queue, or sent again. One that was sent to a host that
+    /// people have made this one forget waits until it is met again.
     pub(crate) fn is_unsent(team: &TeamDir, submission: &Submission) -> bool {
         let Some(home) = &submission.sent_to else {
             return false;
         };
         let name = BundleName::Submission(submission.id);
+        let is_known = || {
+            let roster = team.roster();
+            roster.is_ok_and(|roster| roster.lead_host.as_ref() == Some(home))
+        };
         submission.status.is_open()
             && submission.taken_as.is_none()
             && team.outgoing_head(home, name).is_none()
+            && is_known()
     }
 
     /// Does what there is to do with other hosts.
@@ -53,7 +55,8 @@ impl Integration {
                 whole.extend(Some(again.name).filter(|_| again.whole));
             }
         }
-        self.take_main(guard, home)?;
+        let mut errors = FirstError::default();
+        errors.note(self.take_main(guard, home));
         for submission in self.valid_submissions()? {
             let submission = match send_to(&submission, home) {
                 Some(_) => self.team.update_submission(submission.id, |current| {
@@ -67,10 +70,12 @@ impl Integration {
                 && submission.taken_as.is_none()
                 && submission.status.is_open();
             if is_whole || Self::is_unsent(&self.team, &submission) {
-                self.send(guard, home, &submission, is_whole)?;
+                errors.note(self.send(guard, home, &submission, is_whole));
             }
         }
-        self.tell_commits(guard, home)?;
+        errors.note(self.tell_commits(guard, home));
+        // What it asked for and was not made is asked for again.
+        errors.into_result()?;
         Ok(self.team.notes_are_sent(&heard)?)
     }
 
@@ -120,9 +125,9 @@ impl Integration {
                 size >> 20,
                 MAX_BUNDLE_BYTES >> 20
             ),
-            Err(IntegrationError::Git(
-                error @ (git::GitError::Failed { .. } | git::GitError::Unexpected { .. }),
-            )) => error.to_string(),
+            Err(IntegrationError::Git(error)) if error.blame() == Blame::Content => {
+                error.to_string()
+            }
             Err(error) => return Err(error),
         };
         self.step(submission, SubmissionStep::Unusable(reason))
@@ -130,94 +135,13 @@ impl Integration {
     }
 
     fn cross_to_hosts(&self, guard: &IntegrationGuard) -> Result<(), IntegrationError> {
+        let mut errors = FirstError::default();
         for host in self.team.peers()? {
-            let heard = self.team.take_heard_notes(guard, &host)?;
-            for note in &heard.notes {
-                self.hear(guard, &host, note)?;
-            }
-            for bundle in self.team.incoming(&host)? {
-                match bundle.head.submission.clone() {
-                    Some(sent) if bundle.is_complete() => {
-                        self.take_work(&host, &bundle.head, &sent)?;
-                    }
-                    // Its author has left: nothing more will come of it.
-                    Some(sent) if !self.is_at_home(&host, &sent)? => {
-                        let (name, digest) = (bundle.head.name, &bundle.head.digest);
-                        self.team.remove_incoming(&host, name, digest)?;
-                    }
-                    Some(_) | None => {}
-                }
-            }
-            self.team.notes_are_sent(&heard)?;
-            self.offer_main(guard, &host, false)?;
+            errors.note(self.hear_host(guard, &host));
+            errors.note(self.take_bundles(guard, &host));
+            errors.note(self.offer_main(guard, &host, false));
         }
-        Ok(())
-    }
-
-    fn is_at_home(&self, host: &HostId, sent: &Submission) -> Result<bool, IntegrationError> {
-        let roster = self.team.roster()?;
-        let member = roster.member(&sent.member);
-        Ok(member.is_some_and(|member| member.host.as_ref() == Some(host)))
-    }
-
-    /// Puts a submission of another host into the queue, once.
-    fn take_work(
-        &self,
-        host: &HostId,
-        head: &BundleHead,
-        sent: &Submission,
-    ) -> Result<(), IntegrationError> {
-        let same = |found: &Submission| {
-            found.host.as_ref() == Some(host)
-                && found.origin == Some(sent.id)
-                && found.commit == head.commit
-        };
-        let known = self.valid_submissions()?.into_iter().find(same);
-        let said = match known {
-            Some(known) => Some(known),
-            None => self.take_new_work(host, head, sent)?,
-        };
-        if let Some(said) = said {
-            self.tell_host(host, &said)?;
-        }
-        Ok(self.team.remove_incoming(host, head.name, &head.digest)?)
-    }
-
-    /// What its host is told about a submission that was not here before. `None` if it is asked for more.
-    fn take_new_work(
-        &self,
-        host: &HostId,
-        head: &BundleHead,
-        sent: &Submission,
-    ) -> Result<Option<Submission>, IntegrationError> {
-        if !self.is_at_home(host, sent)? {
-            let reason = format!("'{}' is not at home on the host {host}", sent.member);
-            return Ok(Some(refused(sent, &reason, now())));
-        }
-        let tip = self.team_branch()?;
-        match self.unpack(host, head, &tip, true)? {
-            Unpacked::Done => {}
-            Unpacked::Missing => {
-                self.ask_for_all(host, head)?;
-                return Ok(None);
-            }
-            Unpacked::Refused(refusal) => {
-                return Ok(Some(refused(sent, &refusal.to_string(), now())));
-            }
-        }
-        let subject = self.repository.subject_unless_in(None, &head.commit)?;
-        let submission = self.team.create_submission(|id| {
-            self.keep_submitted(id, &head.commit)?;
-            Ok::<_, IntegrationError>(Submission {
-                incarnation: sent.incarnation,
-                subject: subject.unwrap_or_default(),
-                task: sent.task,
-                host: Some(host.clone()),
-                origin: Some(sent.id),
-                ..Submission::new(id, sent.member.clone(), head.commit.clone(), now())
-            })
-        })?;
-        Ok(Some(submission))
+        errors.into_result()
     }
 
     /// Asks a host for a bundle that builds on nothing.

@@ -106,3 +106,19 @@ impl IntegrationError {
         }
     }
 }
+
+/// The first error of several pieces of work, of which none keeps the others from being done.
+#[derive(Debug, Default)]
+pub(crate) struct FirstError(Option<IntegrationError>);
+
+impl FirstError {
+    pub(crate) fn note(&mut self, done: Result<(), IntegrationError>) {
+        if let Err(error) = done {
+            self.0.get_or_insert(error);
+        }
+    }
+
+    pub(crate) fn into_result(self) -> Result<(), IntegrationError> {
+        self.0.map_or(Ok(()), Err)
+    }
+}

@@ -1,12 +1,20 @@
 //! `team/main` of other hosts follows that of the home of the queue.
 
-use crate::bundles::{Made, NewBundle, Unpacked};
+use crate::bundles::{BundleRefusal, Made, NewBundle, Unpacked};
+use crate::tries::is_left_alone;
 use crate::{BRANCH, HOME_MAIN, Integration, IntegrationError};
 use git::GitError;
 use protocol::{
-    BundleName, CommitId, HaveCommits, HostId, MAX_BUNDLE_BYTES, MAX_NAMED_COMMITS, TreeFrame,
+    BundleHead, BundleName, CommitId, HaveCommits, HostId, MAX_BUNDLE_BYTES, MAX_NAMED_COMMITS,
+    TreeFrame,
 };
-use teamdir::IntegrationGuard;
+use std::time::Duration;
+use teamdir::{IncomingBundle, IntegrationGuard, now};
+
+/// How long a host is waited for that takes nothing of a bundle of `team/main`, before a newer one takes its place.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// The bytes of a bundle that cross in a second on the slowest line.
+const SLOWEST: u64 = 32 << 10;
 
 impl Integration {
     /// Whether another host is to be told of commits: of `team/main`, or by this one of what is here.
@@ -21,7 +29,7 @@ impl Integration {
         let is_behind = |host: &HostId| {
             let told = self.team.told_commits(host);
             told.is_some_and(|told| !told.commits.contains(&tip))
-                && self.team.outgoing_head(host, BundleName::Main).is_none()
+                && !self.is_main_on_its_way(host, &tip, false)
         };
         Ok(self.team.peers()?.iter().any(is_behind))
     }
@@ -86,9 +94,7 @@ impl Integration {
         let Some(tip) = self.repository.reference(BRANCH)? else {
             return Ok(());
         };
-        let offered = self.team.outgoing_head(host, BundleName::Main);
-        let is_offered = offered.is_some_and(|head| !at_once || head.commit == tip);
-        if is_offered || told.commits.contains(&tip) {
+        if self.is_main_on_its_way(host, &tip, at_once) || told.commits.contains(&tip) {
             return Ok(());
         }
         let mut known = Vec::new();
@@ -99,6 +105,17 @@ impl Integration {
             }
         }
         self.make_main(guard, host, &known)
+    }
+
+    /// Whether a bundle of `team/main` is offered to a host that it may still take, or that has this tip.
+    fn is_main_on_its_way(&self, host: &HostId, tip: &CommitId, at_once: bool) -> bool {
+        let Some(head) = self.team.outgoing_head(host, BundleName::Main) else {
+            return false;
+        };
+        let patience = PATIENCE + Duration::from_secs(head.size / SLOWEST);
+        let offered_for = self.team.offered_for(host, BundleName::Main);
+        let is_given_up = at_once || offered_for.is_some_and(|time| time > patience);
+        head.commit == *tip || !is_given_up
     }
 
     /// The same for all hosts, if the queue is at home here.
@@ -159,23 +176,56 @@ impl Integration {
         home: &HostId,
     ) -> Result<(), IntegrationError> {
         let arrived = self.team.incoming_bundle(home, BundleName::Main);
-        if let Some(bundle) = arrived.filter(teamdir::IncomingBundle::is_complete) {
+        let is_due = |bundle: &IncomingBundle| {
+            bundle.is_complete() && !is_left_alone(&self.team, home, &bundle.head, now())
+        };
+        if let Some(bundle) = arrived.filter(is_due) {
             let head = &bundle.head;
-            let tip = self.team_branch()?;
-            match self.unpack(home, head, &tip, false)? {
-                Unpacked::Done => self.note_home_main(&head.commit)?,
-                Unpacked::Missing => self.ask_for_all(home, head)?,
-                Unpacked::Refused(refusal) => {
-                    let problem = format!("team/main of {home} was not taken: {refusal}");
-                    self.note_problem(guard, home, Some(problem))?;
-                    self.team.remove_incoming(home, head.name, &head.digest)?;
-                    return Ok(());
+            match self.unpack(guard, home, head, false) {
+                Ok(Unpacked::Done) => {
+                    self.note_home_main(&head.commit)?;
+                    self.finish_incoming(guard, home, head)?;
+                }
+                Ok(Unpacked::Missing) => {
+                    self.ask_for_all(home, head)?;
+                    self.finish_incoming(guard, home, head)?;
+                }
+                Ok(Unpacked::Refused(refusal)) => {
+                    return self.refuse_main(guard, home, head, &refusal);
+                }
+                Err(error) => {
+                    let problem = format!("team/main of {home} could not be taken yet: {error}");
+                    // The disk may be too full to say so.
+                    let _ = self.note_problem(guard, home, Some(problem));
+                    return Err(error);
                 }
             }
-            self.team.remove_incoming(home, head.name, &head.digest)?;
         }
         let problem = self.follow(home)?;
+        let is_untaken = self.team.bundle_tries(home, BundleName::Main).is_some();
+        if problem.is_none() && is_untaken {
+            // Why it was not taken stays said until one is.
+            return Ok(());
+        }
         self.note_problem(guard, home, problem)
+    }
+
+    /// Says that a bundle of `team/main` cannot be used, and asks for one that builds on nothing in its place.
+    fn refuse_main(
+        &self,
+        guard: &IntegrationGuard,
+        home: &HostId,
+        head: &BundleHead,
+        refusal: &BundleRefusal,
+    ) -> Result<(), IntegrationError> {
+        self.note_try(guard, home, head)?;
+        let problem = format!("team/main of {home} was not taken: {refusal}");
+        self.note_problem(guard, home, Some(problem))?;
+        // One that builds on nothing would be the same again. A newer one comes in any case.
+        if !head.whole {
+            self.ask_for_all(home, head)?;
+        }
+        Ok(self.team.remove_incoming(home, head.name, &head.digest)?)
     }
 
     fn note_home_main(&self, commit: &CommitId) -> Result<(), IntegrationError> {

@@ -24,6 +24,7 @@
 //! forward; no tree is removed unless the repository has everything that was in it; git runs in a tree only
 //! inside a sandbox.
 
+mod arrivals;
 mod bundles;
 mod check;
 mod crossing;
@@ -37,6 +38,7 @@ mod returned;
 mod setup;
 mod submit;
 mod trees;
+mod tries;
 mod view;
 mod warning;
 

@@ -2,7 +2,7 @@
 
 use crate::check::{CheckOutcome, Checking};
 use crate::{BRANCH, Integration, IntegrationError, author};
-use git::{Commit, GitError, Merge};
+use git::{Blame, Commit, GitError, Merge};
 use protocol::{
     CommitId, ConflictPart, Extra, MergeConflict, Submission, SubmissionId, SubmissionStatus,
 };
@@ -46,8 +46,9 @@ impl Integration {
     /// Whether there is anything to do for [`Integration::run_queue`]. Needs no git.
     pub fn is_queue_due(team: &teamdir::TeamDir) -> bool {
         let all = team.submissions().unwrap_or_default();
+        let all: Vec<Submission> = all.into_iter().flatten().collect();
         let is_due = |submission| is_due(submission) || Self::is_unsent(team, submission);
-        all.iter().flatten().any(is_due) || Self::has_arrivals(team)
+        all.iter().any(is_due) || Self::has_arrivals(team, &all)
     }
 
     /// Does what there is to do with other hosts, and nothing that runs what people have set. Returns `false` if
@@ -56,9 +57,9 @@ impl Integration {
         let Some(guard) = self.team.try_integrate()? else {
             return Ok(false);
         };
-        self.cross(&guard)?;
+        let crossed = self.cross(&guard);
         self.tell_ended(&guard, &mut Vec::new())?;
-        Ok(true)
+        crossed.map(|()| true)
     }
 
     /// Integrates what is in the queue, unless another process does.
@@ -90,7 +91,19 @@ impl Integration {
     ) -> Result<Option<PathBuf>, IntegrationError> {
         // Leftovers of killed processes do no harm if they cannot be removed now.
         let _ = self.team.remove_check_trees(guard);
-        self.cross(guard)?;
+        // What one host has sent, or a lack of room for it, keeps nobody's work from being merged.
+        let crossed = self.cross(guard);
+        let blocked = self.merge_open(guard, ended)?;
+        crossed.map(|()| blocked)
+    }
+
+    /// Merges what is in the queue. Returns the folder that has the team's branch checked out, if that is why
+    /// something is left.
+    fn merge_open(
+        &self,
+        guard: &IntegrationGuard,
+        ended: &mut Vec<(SubmissionId, SubmissionStatus)>,
+    ) -> Result<Option<PathBuf>, IntegrationError> {
         loop {
             self.tell_ended(guard, ended)?;
             let all = self.valid_submissions()?.into_iter();
@@ -127,11 +140,23 @@ impl Integration {
                     self.tell_host(host, &submission)?;
                     self.step(&submission, SubmissionStep::Told)?;
                 }
-                None => self.tell(&submission)?,
+                None => {
+                    self.follow_before(guard, &submission);
+                    self.tell(&submission)?;
+                }
             }
             ended.push((submission.id, submission.status));
         }
         Ok(())
+    }
+
+    /// The author of what has ended on another host should find here what it was not merged with. The home has sent it
+    /// before it told how the submission ended, which the bridge may have heard since this process looked.
+    fn follow_before(&self, guard: &IntegrationGuard, submission: &Submission) {
+        if let Some(home) = &submission.sent_to {
+            // After an error the author is told all the same, and the next look at what has come meets it again.
+            let _ = self.take_main(guard, home);
+        }
     }
 
     /// Merges each submission onto the one before, checks all, and moves the branch in their order. At
@@ -166,9 +191,10 @@ impl Integration {
                 // Whether it conflicts depends on whether the submissions before it are merged.
                 Ok(Attempt::Conflicts(_)) => break,
                 // A submission that git cannot read must not block those after it.
-                Err(IntegrationError::Git(
-                    error @ (GitError::Failed { .. } | GitError::Unexpected { .. }),
-                )) => {
+                Err(IntegrationError::Git(error))
+                    if error.blame() == Blame::Content
+                        || matches!(error, GitError::Killed { .. }) =>
+                {
                     self.step(&submission, SubmissionStep::Unusable(error.to_string()))?;
                 }
                 Err(error) => return Err(error),

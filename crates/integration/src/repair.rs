@@ -104,6 +104,8 @@ impl Integration {
                 status,
                 commit,
                 task,
+                host,
+                origin,
             } = kind
             else {
                 return;
@@ -114,6 +116,8 @@ impl Integration {
             let first = || Submission::new(id, member, submitted.clone(), time);
             let known = known.get_or_insert_with(first);
             known.task = task;
+            // By these its own host knows what it is told of.
+            (known.host, known.origin) = (host, origin);
             known.merge = (status == SubmissionStatus::Merged).then_some(commit);
             known.ended_at = (!status.is_open()).then_some(time);
             // Merged again for the check, if it had not ended.

@@ -131,6 +131,12 @@ pub enum EventKind {
         /// The task that it is for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<TaskId>,
+        /// The host that it came from. Absent if it was made here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host: Option<HostId>,
+        /// Its number at that host.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<SubmissionId>,
     },
     /// A member's tree was made or removed.
     Tree {

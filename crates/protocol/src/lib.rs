@@ -21,6 +21,7 @@
 mod record;
 mod actor;
 mod budget;
+mod bundle_tries;
 mod confinement;
 mod dead_letter;
 mod death;
@@ -54,6 +55,7 @@ mod version;
 
 pub use actor::Actor;
 pub use budget::{Allowance, Booking, Budget, Caps, Reservation, RunBudget, SpentBefore};
+pub use bundle_tries::BundleTries;
 pub use confinement::{SANDBOX_WORDS, SandboxLevel, SandboxMode, UnknownSandboxMode};
 pub use dead_letter::DeadLetter;
 pub use death::{DeathCause, ExitRecord, RestartReason};

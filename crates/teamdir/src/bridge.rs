@@ -9,6 +9,7 @@ mod copies;
 mod outbox;
 mod spawns;
 mod tree_notes;
+mod tries;
 mod waiting;
 
 pub use bundles::{IncomingBundle, NewPart, PartError, Space};

@@ -202,6 +202,8 @@ fn submission_event(submission: &Submission) -> EventKind {
         status: submission.status,
         commit: merge.unwrap_or(&submission.commit).clone(),
         task: submission.task,
+        host: submission.host.clone(),
+        origin: submission.origin,
     }
 }
 

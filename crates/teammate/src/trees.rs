@@ -3,7 +3,7 @@
 use crate::settings;
 use crate::start_options::TeammateError;
 use config::Config;
-use integration::{Integration, IntegrationError, QueueOutcome, Submitted, Work};
+use integration::{Integration, IntegrationError, Submitted, Work};
 use member::{MemberRuntime, OwnTree, log_queue, open_trees};
 use protocol::{
     AgentName, CommitId, Incarnation, Member, Phase, TaskId, TreeMode, UserMessage, WaitingFor,
@@ -23,10 +23,11 @@ const MOST_NAMES: usize = 20;
 #[derive(Clone, Debug)]
 pub(crate) struct OwnWork {
     integration: Integration,
-    team: TeamDir,
     incarnation: Incarnation,
     name: AgentName,
     is_busy: Arc<AtomicBool>,
+    /// Whether somebody has asked for it since it was begun last.
+    is_asked: Arc<AtomicBool>,
     reminded: Arc<Mutex<Option<Unfinished>>>,
 }
 
@@ -77,10 +78,10 @@ pub(crate) fn enter(
     runtime.set_phase(Phase::Starting, None, None);
     Ok(Some(OwnWork {
         integration,
-        team: runtime.team().clone(),
         incarnation: runtime.incarnation(),
         name: name.clone(),
         is_busy: Arc::new(AtomicBool::new(false)),
+        is_asked: Arc::new(AtomicBool::new(false)),
         reminded: Arc::new(Mutex::new(None)),
     }))
 }
@@ -97,10 +98,10 @@ pub(crate) fn outside_submitter(
     let sandbox = settings::sandbox(config, member);
     Ok(Some(Arc::new(OwnWork {
         integration: open_trees(team, config, &sandbox)?,
-        team: team.clone(),
         incarnation: member.incarnation,
         name: member.spec.name.clone(),
         is_busy: Arc::new(AtomicBool::new(false)),
+        is_asked: Arc::new(AtomicBool::new(false)),
         reminded: Arc::new(Mutex::new(None)),
     })))
 }
@@ -109,31 +110,37 @@ impl OwnWork {
     /// Works through the queue, compares the member's work with that of others, and tells its tree where the
     /// team's branch is; in a thread of its own, one at a time.
     pub(crate) fn integrate(&self) {
-        if self.is_busy.swap(true, Ordering::AcqRel) {
+        // Before it is seen to be busy: whoever is busy then looks at this afterwards.
+        self.is_asked.store(true, Ordering::SeqCst);
+        if self.is_busy.swap(true, Ordering::SeqCst) {
             return;
         }
         let own = self.clone();
-        let work = move || {
-            let is_done = own.integrate_now();
-            own.is_busy.store(false, Ordering::Release);
-            // What was submitted while this was ending found it busy.
-            if is_done && Integration::is_queue_due(&own.team) {
-                own.integrate();
-            }
-        };
         let started = thread::Builder::new()
             .name("integration".to_owned())
-            .spawn(work);
+            .spawn(move || own.integrate_as_asked());
         if let Err(error) = started {
-            self.is_busy.store(false, Ordering::Release);
+            self.is_busy.store(false, Ordering::SeqCst);
             warn!("the queue is left to others: {error}");
         }
     }
 
-    /// Returns whether nothing was left in the queue.
-    fn integrate_now(&self) -> bool {
+    /// Does it once more if somebody asked meanwhile, and found it busy. What cannot be done now is not tried again
+    /// before somebody asks.
+    fn integrate_as_asked(&self) {
+        loop {
+            self.is_asked.store(false, Ordering::SeqCst);
+            self.integrate_now();
+            self.is_busy.store(false, Ordering::SeqCst);
+            let is_asked = self.is_asked.load(Ordering::SeqCst);
+            if !is_asked || self.is_busy.swap(true, Ordering::SeqCst) {
+                return;
+            }
+        }
+    }
+
+    fn integrate_now(&self) {
         let ran = self.integration.run_queue();
-        let is_done = matches!(ran, Ok(QueueOutcome::Done(_)));
         log_queue(&ran);
         if let Err(error) = self.integration.warn_of_conflicts(&self.name) {
             warn!("the work was not compared with that of others: {error}");
@@ -141,7 +148,6 @@ impl OwnWork {
         if let Err(error) = self.integration.refresh(&self.name) {
             warn!("the tree does not know where team/main is: {error}");
         }
-        is_done
     }
 
     /// What the model should be told before it stops: work that is not committed or not submitted, once.

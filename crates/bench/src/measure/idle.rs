@@ -5,7 +5,7 @@ use super::end::{Kind, Medium, OurEnd, message};
 use super::report::{Row, Section, Value};
 use super::stats::{quantile, seconds};
 use super::worker::{self, Job};
-use super::{Plan, bare, clock, proc, progress};
+use super::{Plan, bare, clock, progress};
 use anyhow::Context as _;
 use protocol::{Recipient, Sender};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use super::end::{Kind, Medium};
 use super::report::{Row, Section, Value};
 use super::worker::{self, Job};
-use super::{Plan, clock, proc, programs, progress};
+use super::{Plan, proc, programs, progress};
 use protocol::{EventLine, Phase, Recipient};
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -25,9 +25,16 @@ impl World {
     }
 
     pub(crate) fn without_trees(members: &[&str]) -> Self {
-        let world = Self {
-            temp: TempTeam::new(members, Options::default()),
-        };
+        Self::begun(TempTeam::new(members, Options::default()))
+    }
+
+    /// The same in this folder, which outlives it.
+    pub(crate) fn at(folder: &Path) -> Self {
+        Self::begun(TempTeam::at(folder, &[], Options::default()))
+    }
+
+    fn begun(temp: TempTeam) -> Self {
+        let world = Self { temp };
         init_repository(world.folder());
         world.begin();
         world

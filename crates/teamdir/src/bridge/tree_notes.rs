@@ -4,7 +4,7 @@
 //! place meanwhile is not lost.
 
 use super::BridgeGuard;
-use super::bundles::{IncomingBundle, entries, remove};
+use super::bundles::{entries, remove};
 use crate::error::{Context, PathError};
 use crate::files::{self, atomic, create_dir};
 use crate::submissions::IntegrationGuard;
@@ -94,14 +94,11 @@ impl TeamDir {
         notes.paths.iter().try_for_each(|path| remove(path))
     }
 
-    /// Whether anything from a host waits for whoever integrates.
-    pub fn has_incoming(&self, host: &HostId) -> bool {
+    /// Whether a host has said something that nobody who integrates has heard.
+    pub fn has_heard_notes(&self, host: &HostId) -> bool {
         let names = entries(&self.layout.bundles_in(host)).unwrap_or_default();
         let is_note = |name: &String| name.starts_with(NOTE) || name.starts_with(CLAIMED);
         names.iter().any(is_note)
-            || self
-                .incoming(host)
-                .is_ok_and(|all| all.iter().any(IncomingBundle::is_complete))
     }
 
     /// The commits that a host has said it has, or that it was told.

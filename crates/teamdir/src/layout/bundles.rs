@@ -50,6 +50,11 @@ impl Layout {
         self.bundles_in(host).join(file)
     }
 
+    /// How often it was tried in vain to take a bundle of a host.
+    pub(crate) fn bundle_tries(&self, host: &HostId, name: BundleName) -> PathBuf {
+        self.bundles_in(host).join(format!("{name}.tries"))
+    }
+
     /// What this host has told the home of the queue of its commits, or knows of another host's.
     pub(crate) fn told_commits(&self, host: &HostId) -> PathBuf {
         self.bridge_peer_dir(host).join("commits.json")
