@@ -218,31 +218,38 @@ async fn run<W: AsyncWrite + Unpin>(
             };
         }
     };
-    let incoming = async {
-        let mut acknowledged = None;
-        loop {
-            let settle = core.borrow_mut().settle_at();
-            tokio::select! {
-                frames = receiver.receive() => {
-                    apply(&mut core.borrow_mut(), peer, &frames?)?;
-                    answers.notify_one();
-                }
-                () = until(settle) => core.borrow_mut().settle_if_due()?,
-            }
-            let settled = core.borrow_mut().settled(peer)?.map(|mark| mark.seq);
-            if let Some(seq) = settled.filter(|seq| acknowledged != Some(*seq)) {
-                receiver.acknowledge(seq).await?;
-                acknowledged = settled;
-            }
-        }
-    };
     let ended: Result<(), RunError> = tokio::select! {
         ended = outgoing => ended,
-        ended = incoming => ended,
+        ended = take_frames(&core, peer, receiver, &answers) => ended,
     };
     match ended {
         Err(error) => error,
         Ok(()) => TransportError::Ended("it was given up".to_owned()).into(),
+    }
+}
+
+/// Applies what comes, and acknowledges what is settled.
+async fn take_frames<W: AsyncWrite + Unpin>(
+    core: &RefCell<&mut Core>,
+    peer: &HostId,
+    receiver: &mut PipeReceiver<W>,
+    answers: &Notify,
+) -> Result<(), RunError> {
+    let mut acknowledged = None;
+    loop {
+        let settle = core.borrow_mut().settle_at();
+        tokio::select! {
+            frames = receiver.receive() => {
+                apply(&mut core.borrow_mut(), peer, &frames?)?;
+                answers.notify_one();
+            }
+            () = until(settle) => core.borrow_mut().settle_if_due()?,
+        }
+        let settled = core.borrow_mut().settled(peer)?.map(|mark| mark.seq);
+        if let Some(seq) = settled.filter(|seq| acknowledged != Some(*seq)) {
+            receiver.acknowledge(seq).await?;
+            acknowledged = settled;
+        }
     }
 }
 

@@ -127,19 +127,9 @@ fn text(event: &Event) -> Option<String> {
         EventKind::DeadLetter { inbox, reason, .. } => {
             format!("! undelivered mail for {inbox}: {reason}")
         }
-        EventKind::Budget {
-            member,
-            action,
-            limits,
-        } => budget(member.as_ref(), action, limits),
-        EventKind::HostSpawn {
-            host,
-            name,
-            action,
-            reason,
-            ..
-        } => host_spawn(host.as_str(), name, action, reason.as_deref()),
-        EventKind::Submission { .. }
+        EventKind::Budget { .. }
+        | EventKind::HostSpawn { .. }
+        | EventKind::Submission { .. }
         | EventKind::Tree { .. }
         | EventKind::Land { .. }
         | EventKind::Ready { .. }
@@ -159,29 +149,37 @@ fn text(event: &Event) -> Option<String> {
 
 /// The text of an event beside a member's work that a person should see.
 fn side_text(kind: &EventKind) -> Option<String> {
-    if let EventKind::ModelSwitched {
-        member,
-        from,
-        to,
-        reason,
-        ..
-    } = kind
-    {
-        return Some(switched(member, from, to, reason.as_deref()));
+    match kind {
+        EventKind::Budget {
+            member,
+            action,
+            limits,
+        } => Some(budget(member.as_ref(), action, limits)),
+        EventKind::HostSpawn {
+            host,
+            name,
+            action,
+            reason,
+            ..
+        } => Some(host_spawn(host.as_str(), name, action, reason.as_deref())),
+        EventKind::ModelSwitched {
+            member,
+            from,
+            to,
+            reason,
+            ..
+        } => Some(switched(member, from, to, reason.as_deref())),
+        EventKind::HookFailed {
+            member,
+            hook,
+            command,
+            reason,
+            ..
+        } => Some(format!(
+            "! a {hook} hook of {member} failed: {reason} ({command})"
+        )),
+        _ => None,
     }
-    let EventKind::HookFailed {
-        member,
-        hook,
-        command,
-        reason,
-        ..
-    } = kind
-    else {
-        return None;
-    };
-    Some(format!(
-        "! a {hook} hook of {member} failed: {reason} ({command})"
-    ))
 }
 
 /// What has become of a member that another host is to start.

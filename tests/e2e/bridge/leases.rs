@@ -19,10 +19,8 @@ fn board(workspace: &Workspace) -> Value {
     workspace.json(&["task", "list"])["tasks"].clone()
 }
 
-#[test]
-fn what_a_host_does_after_its_lease_has_ended_is_refused_by_number() {
-    let hosts = Hosts::new(&[], &["bob"]);
-    let (laptop, gpu) = (&hosts.laptop, &hosts.gpu);
+/// What alice does: a task that lasts until there is a file `go`.
+fn script_of_alice(gpu: &Workspace) -> String {
     let done = json!({"task_id": 1, "status": "completed", "result": "Done on gpu1."});
     let turns = [
         script_bash(
@@ -34,7 +32,14 @@ fn what_a_host_does_after_its_lease_has_ended_is_refused_by_number() {
         json!({"agent": "alice", "say": "I have read it."}),
         json!({"agent": "alice", "say": "I am done."}),
     ];
-    let model = gpu.script_file("alice", &turns);
+    gpu.script_file("alice", &turns)
+}
+
+#[test]
+fn what_a_host_does_after_its_lease_has_ended_is_refused_by_number() {
+    let hosts = Hosts::new(&[], &["bob"]);
+    let (laptop, gpu) = (&hosts.laptop, &hosts.gpu);
+    let model = script_of_alice(gpu);
     let program = hosts.program.to_str().unwrap();
     let mut command = laptop.command(&["bridge", &hosts.address(), "--name", CALLER]);
     command.args(["--remote-program", program, "--lease", LEASE]);

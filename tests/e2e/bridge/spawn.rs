@@ -113,42 +113,8 @@ fn readied(workspace: &Workspace, name: &str) -> Vec<u64> {
         .collect()
 }
 
-#[test]
-fn a_member_is_started_on_another_host_over_a_real_server_of_ssh() {
-    let hosts = Hosts::new(&["alice"], &["bob"]);
-    let test = "a_member_is_started_on_another_host_over_a_real_server_of_ssh";
-    let server = match SshServer::start(&hosts.scratch.path().join("sshd"), CALLED) {
-        Ok(server) => server,
-        Err(skip) => return report_skip(test, skip),
-    };
-    let (laptop, gpu) = (&hosts.laptop, &hosts.gpu);
-    gpu.write("team.toml", "[roles.coder]\nprompt = \"You write code.\"\n");
-    gpu.run(&["trust", "--yes"]);
-    let address = format!("ssh://{CALLED}:{}{}", server.port(), gpu.path().display());
-    let bridge = call_accepting(&hosts, &server.command(), &address);
-    hosts.wait_linked(&bridge, "alice", "bob");
-    let words = [
-        "spawn",
-        "dora",
-        "coder",
-        "--host",
-        CALLED,
-        "--require-plan",
-        "--deny",
-        "Bash(rm *)",
-    ];
-    let spawned = laptop.ok(&words);
-    assert_eq!(spawned, "Spawned 'dora' (role: coder) on the host 'gpu1'\n");
-    wait_for_one(laptop, gpu, "dora");
-    let roster = gpu.team().roster().unwrap();
-    let dora = roster.member(&agent("dora")).unwrap();
-    assert_eq!(dora.spec.require_plan, Some(true));
-    assert_eq!(dora.spec.permissions.as_ref().unwrap().deny, ["Bash(rm *)"]);
-    assert_eq!(laptop.shown("dora")["host"], CALLED);
-    let events = laptop.ok(&["events", "--words"]);
-    for text in ["dora on gpu1 asked", "dora on gpu1 started"] {
-        assert!(events.contains(text), "{events}");
-    }
+/// What cannot be asked for is refused with the next step, here or there.
+fn check_refusals(laptop: &Workspace) {
     // Here and there, one has the name.
     for host in [CALLED, "gpu2"] {
         laptop
@@ -186,6 +152,45 @@ fn a_member_is_started_on_another_host_over_a_real_server_of_ssh() {
         let next = "team-lead spawn --help";
         laptop.run(&words).complains(exit::USAGE, option[0], next);
     }
+}
+
+#[test]
+fn a_member_is_started_on_another_host_over_a_real_server_of_ssh() {
+    let hosts = Hosts::new(&["alice"], &["bob"]);
+    let test = "a_member_is_started_on_another_host_over_a_real_server_of_ssh";
+    let server = match SshServer::start(&hosts.scratch.path().join("sshd"), CALLED) {
+        Ok(server) => server,
+        Err(skip) => return report_skip(test, skip),
+    };
+    let (laptop, gpu) = (&hosts.laptop, &hosts.gpu);
+    gpu.write("team.toml", "[roles.coder]\nprompt = \"You write code.\"\n");
+    gpu.run(&["trust", "--yes"]);
+    let address = format!("ssh://{CALLED}:{}{}", server.port(), gpu.path().display());
+    let bridge = call_accepting(&hosts, &server.command(), &address);
+    hosts.wait_linked(&bridge, "alice", "bob");
+    let words = [
+        "spawn",
+        "dora",
+        "coder",
+        "--host",
+        CALLED,
+        "--require-plan",
+        "--deny",
+        "Bash(rm *)",
+    ];
+    let spawned = laptop.ok(&words);
+    assert_eq!(spawned, "Spawned 'dora' (role: coder) on the host 'gpu1'\n");
+    wait_for_one(laptop, gpu, "dora");
+    let roster = gpu.team().roster().unwrap();
+    let dora = roster.member(&agent("dora")).unwrap();
+    assert_eq!(dora.spec.require_plan, Some(true));
+    assert_eq!(dora.spec.permissions.as_ref().unwrap().deny, ["Bash(rm *)"]);
+    assert_eq!(laptop.shown("dora")["host"], CALLED);
+    let events = laptop.ok(&["events", "--words"]);
+    for text in ["dora on gpu1 asked", "dora on gpu1 started"] {
+        assert!(events.contains(text), "{events}");
+    }
+    check_refusals(laptop);
     // This host has that name itself.
     laptop.ok(&["spawn", "frank", "coder", "--host", CALLER]);
     assert!(laptop.alive("frank").is_some());

@@ -413,6 +413,33 @@ const FORGED: [Forged; 4] = [
     },
 ];
 
+/// Why a tree is refused, and how it is made.
+const TRAPS: [(&str, &str); 3] = [
+    (
+        "leads out of the repository",
+        "ln -s ../../../etc/passwd link",
+    ),
+    (
+        "leads out of the repository",
+        "mkdir d; ln -s ../.git/config d/link",
+    ),
+    (
+        "adds the submodule",
+        "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),module",
+    ),
+];
+
+fn commit_trap(tree: &Path, before: &str, make: &str) {
+    let make = format!(
+        "git reset -q --hard {before} && {make} && git add --all -- ':!module' && git commit -q -m x"
+    );
+    let done = std::process::Command::new("sh")
+        .args(["-c", &make])
+        .current_dir(tree)
+        .status();
+    assert!(done.unwrap().success(), "{make}");
+}
+
 #[test]
 fn what_a_hostile_host_sends_as_a_bundle_is_refused_and_changes_nothing() {
     let hosts = hosts();
@@ -444,29 +471,9 @@ fn what_a_hostile_host_sends_as_a_bundle_is_refused_and_changes_nothing() {
         assert!(reason.contains(forged.expected), "{reason}");
     }
     // A tree of links and of repositories: its objects are whole, and what it changes is refused.
-    for (expected, make) in [
-        (
-            "leads out of the repository",
-            "ln -s ../../../etc/passwd link",
-        ),
-        (
-            "leads out of the repository",
-            "mkdir d; ln -s ../.git/config d/link",
-        ),
-        (
-            "adds the submodule",
-            "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),module",
-        ),
-    ] {
+    for (expected, make) in TRAPS {
         id += 1;
-        let make = format!(
-            "git reset -q --hard {before} && {make} && git add --all -- ':!module' && git commit -q -m x"
-        );
-        let done = std::process::Command::new("sh")
-            .args(["-c", &make])
-            .current_dir(&bob)
-            .status();
-        assert!(done.unwrap().success(), "{make}");
+        commit_trap(&bob, &before, make);
         gpu.ok(&["submit", "bob"]);
         let ended = wait_status(gpu, &bridge, id, "failed");
         let reason = ended["reason"].as_str().unwrap();

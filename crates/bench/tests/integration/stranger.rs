@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
-use teamdir::{IncomingBundle, RosterError, now};
+use teamdir::{IncomingBundle, NewPart, RosterError, now};
 use test_support::{commit_all, git, git_command, init_repository};
 
 /// The other host, whose member is eve.
@@ -141,11 +141,14 @@ impl Stranger {
     pub(crate) fn deliver(&self, world: &World, sent: &Sent, most: usize) {
         let guard = world.team().lock_bridge().unwrap();
         let bytes = &sent.bytes[..most.min(sent.bytes.len())];
-        let key = (sent.head.name, &sent.head.digest);
-        let stored =
-            world
-                .team()
-                .put_incoming(&guard, &self.host, key, Some(&sent.head), (0, bytes));
+        let part = NewPart {
+            name: sent.head.name,
+            digest: &sent.head.digest,
+            head: Some(&sent.head),
+            offset: 0,
+            bytes,
+        };
+        let stored = world.team().put_incoming(&guard, &self.host, &part);
         stored.unwrap();
     }
 

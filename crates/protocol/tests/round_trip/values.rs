@@ -220,13 +220,16 @@ fn place() -> impl Strategy<Value = Place> {
     )
 }
 
+fn restart_policy() -> impl Strategy<Value = RestartPolicy> {
+    select(vec![RestartPolicy::Never, RestartPolicy::OnFailure])
+}
+
 fn member() -> impl Strategy<Value = Member> {
-    let restart = select(vec![RestartPolicy::Never, RestartPolicy::OnFailure]);
     let known = (name(), text(), status(), incarnation());
     let more = (
         of(text()),
         of(any::<bool>()),
-        of(restart),
+        of(restart_policy()),
         of(text()),
         of(text()),
         of(time()),
