@@ -53,6 +53,11 @@ impl Names {
         format!("team-lead.{}.frame.{to}.>", self.team)
     }
 
+    /// The frames of one part for `to`.
+    pub(super) fn whole_frames_to(&self, to: &HostId) -> String {
+        format!("team-lead.{}.frame.{to}.*.*.*.0.1", self.team)
+    }
+
     /// All that `from` publishes for `to`.
     pub(super) fn frames(&self, to: &HostId, from: &HostId) -> String {
         format!("team-lead.{}.frame.{to}.{from}.>", self.team)

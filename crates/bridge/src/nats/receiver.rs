@@ -1,10 +1,15 @@
 //! Receives frames, and keeps their messages until they are acknowledged.
+//!
+//! What the stream has stored comes a while after it was published. A small frame therefore comes *directly*, too, as
+//! soon as the broker has read it, and is taken if it is the next one. Nothing relies on that: its sender keeps it until
+//! it is applied, and the copy from the stream is acknowledged when it comes.
 
 use super::broker::{Broker, in_words};
 use super::names::{Names, PartName};
 use crate::transport::TransportError;
 use async_nats::jetstream::consumer::pull::Stream;
 use async_nats::jetstream::{AckKind, Message};
+use bytes::Bytes;
 use futures_util::future::FutureExt;
 use futures_util::stream::StreamExt;
 use protocol::{Frame, HostId, MAX_FRAME_BYTES, StreamEpoch};
@@ -32,9 +37,16 @@ pub(super) struct Receiver {
 /// What has come of a frame.
 pub(super) struct Parts {
     of: usize,
-    messages: BTreeMap<usize, Message>,
+    parts: BTreeMap<usize, Part>,
     /// All of it.
     frame: Option<Frame>,
+}
+
+/// One message of a frame.
+struct Part {
+    payload: Bytes,
+    /// What is acknowledged; absent until the copy from the stream has come.
+    stored: Option<Message>,
 }
 
 /// Why messages of the broker make no frame.
@@ -103,15 +115,48 @@ impl Receiver {
             // The sender has cut it anew for a server with other limits.
             *parts = Parts::new(part.of);
         }
-        parts.messages.insert(part.part, message);
+        parts.parts.insert(part.part, Part::stored(message));
         if let Err(why) = parts.join(&part) {
             let Some(parts) = held.remove(&part.seq) else {
                 return;
             };
-            for message in parts.messages.values() {
+            for message in parts.stored() {
                 discard(message, &why).await;
             }
         }
+    }
+
+    /// Takes a frame that came directly, if it is the next one. `applied` is the number of the last one of its stream
+    /// that was applied. Returns whether it was taken.
+    pub(super) fn take_direct(
+        &mut self,
+        message: &async_nats::Message,
+        applied: impl FnOnce(&HostId, &StreamEpoch) -> u64,
+    ) -> bool {
+        let Some(part) = self.names.parse_part(&message.subject) else {
+            return false;
+        };
+        if part.to != self.me || part.from == self.me || part.of != 1 {
+            return false;
+        }
+        let next = applied(&part.from, &part.epoch) + 1;
+        let key = (part.from.clone(), part.epoch.clone());
+        let held = self.held.get(&key);
+        // One that has a gap before it, or is here, is left to the stream.
+        if part.seq != next || held.is_some_and(|held| held.contains_key(&part.seq)) {
+            return false;
+        }
+        let mut parts = Parts::new(1);
+        let direct = Part {
+            payload: message.payload.clone(),
+            stored: None,
+        };
+        parts.parts.insert(part.part, direct);
+        let is_frame = parts.join(&part).is_ok();
+        if is_frame {
+            self.held.entry(key).or_default().insert(part.seq, parts);
+        }
+        is_frame
     }
 
     /// Whose frames are here.
@@ -149,7 +194,7 @@ impl Receiver {
         if held.is_empty() {
             self.held.remove(stream);
         }
-        for message in applied.values().flat_map(|parts| parts.messages.values()) {
+        for message in applied.values().flat_map(Parts::stored) {
             if let Err(error) = message.ack().await {
                 debug!("a frame that was applied may come again: {error}");
             }
@@ -178,7 +223,7 @@ impl Receiver {
         if held.is_empty() {
             self.held.remove(stream);
         }
-        for message in back.values().flat_map(|parts| parts.messages.values()) {
+        for message in back.values().flat_map(Parts::stored) {
             // If this is lost, the message comes again by itself, later.
             if let Err(error) = message.ack_with(AckKind::Nak(Some(delay))).await {
                 debug!("a message was not put back: {error}");
@@ -191,20 +236,25 @@ impl Parts {
     fn new(of: usize) -> Self {
         Self {
             of,
-            messages: BTreeMap::new(),
+            parts: BTreeMap::new(),
             frame: None,
         }
+    }
+
+    /// Its messages from the stream.
+    fn stored(&self) -> impl Iterator<Item = &Message> {
+        self.parts.values().filter_map(|part| part.stored.as_ref())
     }
 
     /// Makes a frame of the parts, once they are all here. It must be the one that its subject says, since
     /// the broker checks who may publish on a subject, and not what.
     fn join(&mut self, name: &PartName) -> Result<(), NoFrame> {
-        let payloads = || self.messages.values().map(|message| &message.payload);
+        let payloads = || self.parts.values().map(|part| &part.payload);
         let bytes: usize = payloads().map(|payload| payload.len()).sum();
         if bytes > MAX_FRAME_BYTES {
             return Err(NoFrame::TooLong);
         }
-        if self.messages.len() < self.of || self.frame.is_some() {
+        if self.parts.len() < self.of || self.frame.is_some() {
             return Ok(());
         }
         let whole: Vec<u8> = payloads().flatten().copied().collect();
@@ -218,6 +268,15 @@ impl Parts {
         }
         self.frame = Some(frame);
         Ok(())
+    }
+}
+
+impl Part {
+    fn stored(message: Message) -> Self {
+        Self {
+            payload: message.payload.clone(),
+            stored: Some(message),
+        }
     }
 }
 

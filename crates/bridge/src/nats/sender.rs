@@ -10,6 +10,9 @@ use async_nats::jetstream::{Context, ErrorCode};
 use bytes::Bytes;
 use protocol::Frame;
 
+/// A longer frame is cut into parts, so that it does not come to the other host directly as well.
+const MOST_DIRECT: usize = 32 << 10;
+
 /// Publishes frames. One is accepted when JetStream has acknowledged all its parts.
 #[derive(Clone)]
 pub(super) struct Sender {
@@ -49,11 +52,15 @@ impl Sender {
         let encoded = serde_json::to_vec(frame);
         let encoded = encoded.map_err(|error| TransportError::Refused(error.to_string()))?;
         let encoded = Bytes::from(encoded);
-        let of = encoded.len().div_ceil(self.part_bytes);
+        let part_bytes = match encoded.len() > MOST_DIRECT {
+            true => self.part_bytes.min(encoded.len().div_ceil(2)),
+            false => self.part_bytes,
+        };
+        let of = encoded.len().div_ceil(part_bytes);
         let mut parts = Vec::with_capacity(of);
         for part in 0..of {
-            let begin = part * self.part_bytes;
-            let payload = encoded.slice(begin..encoded.len().min(begin + self.part_bytes));
+            let begin = part * part_bytes;
+            let payload = encoded.slice(begin..encoded.len().min(begin + part_bytes));
             let subject = self.names.part(frame, part, of);
             let message = PublishMessage::build()
                 .payload(payload.clone())

@@ -1,5 +1,6 @@
 //! One connection to a broker, from its beginning to its end.
 
+mod apply;
 mod presence;
 
 use super::broker::{Broker, Seen, in_words};
@@ -7,14 +8,13 @@ use super::presence::{BEAT, Presence, Twin, greet_every, heard_within};
 use super::progress::Progress;
 use super::receiver::Receiver;
 use super::sender::{Published, Sender};
-use super::{InboxWatch, NatsError, Note, collect, show};
-use crate::core::{ApplyError, Core};
-use crate::judge::StreamError;
+use super::{InboxWatch, NatsError, collect, show};
+use crate::core::Core;
 use crate::transport::TransportError;
 use async_nats::{Message, RequestErrorKind, Subscriber};
 use backoff::Backoff;
 use futures_util::stream::StreamExt;
-use protocol::{HostId, MAX_FRAMES_UNDER_WAY, StreamEpoch};
+use protocol::{HostId, MAX_FRAMES_UNDER_WAY};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::time::Duration;
@@ -24,10 +24,6 @@ use tracing::{debug, warn};
 
 /// How often at most what a host has applied is removed from the stream.
 const REMOVE_EVERY: Duration = Duration::from_secs(10);
-/// When frames come again that could not be stored here.
-const STORE_AGAIN: Duration = Duration::from_secs(1);
-/// When frames come again that a person has to do something about.
-const REFUSED_AGAIN: Duration = Duration::from_secs(20);
 /// The first and the longest pause after the broker did not store a frame.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(20));
 
@@ -73,6 +69,7 @@ pub(super) struct Session<'a> {
     sender: Sender,
     publishing: JoinSet<Answer>,
     receiver: Receiver,
+    direct: Subscriber,
     hellos: Subscriber,
     notes: Subscriber,
     asks: Subscriber,
@@ -94,6 +91,7 @@ struct Answer {
 /// What a session waits for.
 enum Event {
     Frames(Result<(), TransportError>),
+    Direct(Option<Message>),
     Published(Answer),
     Settle,
     Hello(Option<Message>),
@@ -133,6 +131,7 @@ impl<'a> Session<'a> {
         };
         let mut session = Self {
             here: subscribe(names.here(&me)).await?,
+            direct: subscribe(names.whole_frames_to(&me)).await?,
             hellos: subscribe(names.hellos()).await?,
             notes: subscribe(names.notes_to(&me)).await?,
             asks: subscribe(names.asks_to(&me)).await?,
@@ -164,6 +163,7 @@ impl<'a> Session<'a> {
             let settle = self.core.settle_at();
             let event = tokio::select! {
                 received = self.receiver.receive() => Event::Frames(received),
+                frame = self.direct.next() => Event::Direct(frame),
                 Some(Ok(answer)) = self.publishing.join_next() => Event::Published(answer),
                 () = until(settle) => Event::Settle,
                 hello = self.hellos.next() => Event::Hello(hello),
@@ -179,6 +179,7 @@ impl<'a> Session<'a> {
                     received?;
                     self.apply().await?;
                 }
+                Event::Direct(message) => self.take_direct(&present(message)?).await?,
                 Event::Hello(message) => self.hear_hello(&present(message)?).await?,
                 Event::Published(answer) => self.hear_answer(answer),
                 Event::Settle => self.settle().await?,
@@ -341,81 +342,6 @@ impl<'a> Session<'a> {
                 }
             }
         }
-    }
-
-    /// Applies the frames that have come, as far as they follow each other.
-    async fn apply(&mut self) -> Result<(), NatsError> {
-        for stream in self.receiver.streams() {
-            let applied = self.core.applied(&stream.0)?;
-            let applied = applied.filter(|mark| mark.epoch == stream.1);
-            let seq = applied.map_or(0, |mark| mark.seq);
-            let frames = self.receiver.frames(&stream, seq);
-            if !frames.is_empty() {
-                self.apply_stream(&stream, &frames).await?;
-            } else if self.core.settle_at().is_none() {
-                // Only repeats have come.
-                self.settle().await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn apply_stream(
-        &mut self,
-        stream: &(HostId, StreamEpoch),
-        frames: &[protocol::Frame],
-    ) -> Result<(), NatsError> {
-        let host = &stream.0;
-        if host == self.core.me() {
-            self.receiver.put_back(stream, REFUSED_AGAIN).await;
-            return Ok(());
-        }
-        self.core.meet(host)?;
-        self.contacts.entry(host.clone()).or_default();
-        let mut note = Note::default();
-        let mut back = None;
-        match self.core.apply(frames) {
-            // It is told when it is settled.
-            Ok(()) if self.receiver.holds_many(stream) => return self.settle().await,
-            Ok(()) => return Ok(()),
-            Err(ApplyError::Stream(StreamError::Gap { .. })) => note.misses = true,
-            Err(ApplyError::Stream(error)) => {
-                self.set_problem(host, &error.to_string());
-                note.refused = Some(error.to_string());
-                back = Some(REFUSED_AGAIN);
-            }
-            Err(error) => {
-                self.set_problem(host, &error.to_string());
-                back = Some(STORE_AGAIN);
-            }
-        }
-        self.settle().await?;
-        self.tell(host, note).await?;
-        match back {
-            Some(delay) => self.receiver.put_back(stream, delay).await,
-            None => self.receiver.keep_few(stream, STORE_AGAIN).await,
-        }
-        Ok(())
-    }
-
-    /// Makes what was applied last, and then tells the hosts that it comes from, and the broker.
-    async fn settle(&mut self) -> Result<(), NatsError> {
-        if let Err(error) = self.core.settle() {
-            // It is tried again; what was not told comes again.
-            warn!("what was applied is not acknowledged yet: {error}");
-            return Ok(());
-        }
-        for stream in self.receiver.streams() {
-            let settled = self.core.settled(&stream.0)?;
-            let Some(mark) = settled.filter(|mark| mark.epoch == stream.1) else {
-                continue;
-            };
-            if self.receiver.holds(&stream, mark.seq) {
-                self.tell(&stream.0, Note::default()).await?;
-                self.receiver.acknowledge(&stream, mark.seq).await;
-            }
-        }
-        Ok(())
     }
 
     fn set_problem(&mut self, host: &HostId, problem: &str) {
