@@ -1,6 +1,6 @@
 //! A broker that has no room: nothing is lost, and it goes on when there is room.
 
-use crate::world::{Host, LIMIT, PASSWORD, USER, Way, link, server, wait_for_inbox};
+use crate::world::{Host, LIMIT, PASSWORD, USER, Way, link, server, use_broker, wait_for_inbox};
 use std::io::Write as _;
 use test_support::{NatsConfig, NatsServer, wait_until};
 
@@ -50,6 +50,42 @@ fn the_room_that_the_broker_may_use_is_full() {
     server.configure(&NatsConfig::with_user(USER, PASSWORD));
     server.restart();
     finish(&laptop, &mut gpu, &server, &expected);
+}
+
+/// Takes all the room of the broker for a stream of somebody else.
+fn take_all_room(server: &NatsServer) {
+    use_broker(server, async |context| {
+        let config = async_nats::jetstream::stream::Config {
+            name: "other".to_owned(),
+            subjects: vec!["other".to_owned()],
+            ..Default::default()
+        };
+        context.create_stream(config).await.unwrap();
+        for size in [64 << 10, 4 << 10, 64] {
+            while let Ok(answer) = context.publish("other", vec![b'x'; size].into()).await
+                && answer.await.is_ok()
+            {}
+        }
+    });
+}
+
+#[test]
+fn mail_to_a_host_that_listens_crosses_while_the_broker_can_store_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let test = "mail_to_a_host_that_listens_crosses_while_the_broker_can_store_nothing";
+    let folder = place.path().join("nats");
+    let Some(server) = server(&folder, test, "max_file_store: 1MB") else {
+        return;
+    };
+    let (laptop, gpu) = link(place.path(), &Way::to(&server));
+    take_all_room(&server);
+    let expected: Vec<String> = (0..20).map(|n| n.to_string()).collect();
+    for text in &expected {
+        laptop.send("bob", "alice", text);
+        wait_until("it is there", LIMIT, || gpu.inbox("alice").contains(text));
+    }
+    wait_for_inbox(&gpu, "alice", &expected);
+    wait_until("it is applied", LIMIT, || laptop.waiting("gpu1") == 0);
 }
 
 /// A file system of its own for the broker, which goes with this.

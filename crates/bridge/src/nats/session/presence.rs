@@ -68,6 +68,11 @@ impl Session<'_> {
             return Ok(());
         }
         let seq = note.applied.as_ref().map_or(0, |applied| applied.seq);
+        if seq > outbox.mark().accepted {
+            // Frames get there, even if the broker has no room to store them.
+            contact.failures.reset();
+            contact.publish_again = None;
+        }
         if let Err(error) = outbox.accept(seq) {
             // The frames are published again later, and are recognised there.
             warn!("the mark of the outbox for '{host}' stays behind: {error}");
