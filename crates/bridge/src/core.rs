@@ -27,6 +27,7 @@ use settle::Unsettled;
 use spawns::Spawns;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use teamdir::{BoardPlace, BridgeGuard, MemberSession, Outbox, RosterError, TeamDir, Watcher, now};
 use tracing::warn;
 
@@ -34,6 +35,9 @@ use tracing::warn;
 const OUTBOX_LIMIT: usize = 32 << 20;
 /// The mail that was moved is in the journal of its reader, which begins anew when it has reached this size.
 const JOURNAL_LIMIT: u64 = 4 << 20;
+/// How long after mail everything else is looked at, once for all that comes meanwhile. Until then the processors are
+/// left to those who carry the mail on.
+pub(crate) const REST_AFTER: Duration = Duration::from_millis(2);
 /// How many batches of mail are moved before others get their turn.
 const BATCHES: usize = 16;
 
@@ -191,7 +195,7 @@ impl Core {
         trees
     }
 
-    /// Moves mail alone, for which somebody may wait. [`Self::collect`] has the rest to do, afterwards.
+    /// Moves mail alone, for which somebody may wait. [`Self::collect`] has the rest to do, [`REST_AFTER`] this.
     pub fn collect_mail(&mut self) -> Result<(), CollectError> {
         let roster = self.team.roster()?;
         self.introduce(&at_home(&roster))?;

@@ -1,6 +1,6 @@
 //! Moves frames both ways between the core and a transport, until the connection ends.
 
-use crate::core::{ApplyError, CollectError, Core, OpenError, SettleError};
+use crate::core::{ApplyError, CollectError, Core, OpenError, REST_AFTER, SettleError};
 use crate::judge::{StreamError, check_peer_mark};
 use crate::pipe::{Hello, Pipe, PipeReceiver, PipeSender};
 use crate::transport::TransportError;
@@ -186,9 +186,9 @@ async fn run<W: AsyncWrite + Unpin>(
         loop {
             if has_news {
                 core.borrow_mut().collect_mail()?;
-                send_new(&core, peer, &mut sent, sender).await?;
+                look = look.min(Instant::now() + REST_AFTER);
             }
-            if has_news || look <= Instant::now() || core.borrow().is_behind() {
+            if look <= Instant::now() || core.borrow().is_behind() {
                 // A missed notification costs this long.
                 look = Instant::now() + LOOK_EVERY;
                 core.borrow().watch(&mut watcher);

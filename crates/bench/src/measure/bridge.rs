@@ -25,7 +25,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     let mut section = Section::new(
         "bridge",
         "a 300-byte line from a member of one host to one of another, from before the send to shown (in the \
-         journal there): four processes and a server; nats: beside a plain publish to JetStream until it is \
+         journal there, as a teammate records it): four processes and a server; nats: beside a plain publish to JetStream until it is \
          acknowledged, on the same server; ssh: beside a line that `ssh HOST cat` returns, over the same sshd",
     );
     let length = plan.pick((15, 60), (3, 20));
@@ -36,8 +36,8 @@ pub(super) fn measure(plan: &Plan<'_>) -> anyhow::Result<Section> {
     sizing::measure(plan, &mut section)?;
     section.note(
         "synced: the server of NATS syncs each message too (`sync_interval: always`); a plain publish is on disk in \
-         one place then, and a message that was shown in four: both bridges' and the recipient's journals, and \
-         the server",
+         one place then, and a message that was shown in two, the sender's inbox and outbox; the server, the inbox there \
+         and its reader's journal follow",
     );
     Ok(section)
 }
@@ -201,7 +201,7 @@ impl Hosts {
         });
         Ok(Self {
             sender: OurEnd::open_to_send(&Medium::new(kind, &laptop, "bob", "alice"))?,
-            recipient: OurEnd::open(&Medium::new(kind, &gpu, "alice", "bob"))?,
+            recipient: OurEnd::open_as_member(&Medium::new(kind, &gpu, "alice", "bob"))?,
             _bridges: bridges,
         })
     }

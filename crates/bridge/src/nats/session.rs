@@ -9,7 +9,7 @@ use super::progress::Progress;
 use super::receiver::Receiver;
 use super::sender::{Published, Sender};
 use super::{InboxWatch, NatsError, collect, show};
-use crate::core::Core;
+use crate::core::{Core, REST_AFTER};
 use crate::transport::TransportError;
 use async_nats::{Message, RequestErrorKind, Subscriber};
 use backoff::Backoff;
@@ -99,6 +99,8 @@ enum Event {
     Ask(Option<Message>),
     Here(Option<Message>),
     Mail,
+    /// What is not mail may have changed.
+    Rest,
     Beat,
     Lost,
 }
@@ -159,6 +161,7 @@ impl<'a> Session<'a> {
         let mut beats = interval(BEAT);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut lost = self.broker.lost.clone();
+        let mut rest = None;
         loop {
             let settle = self.core.settle_at();
             let event = tokio::select! {
@@ -166,6 +169,7 @@ impl<'a> Session<'a> {
                 frame = self.direct.next() => Event::Direct(frame),
                 Some(Ok(answer)) = self.publishing.join_next() => Event::Published(answer),
                 () = until(settle) => Event::Settle,
+                () = until(rest.map(Instant::into_std)) => Event::Rest,
                 hello = self.hellos.next() => Event::Hello(hello),
                 note = self.notes.next() => Event::Note(note),
                 ask = self.asks.next() => Event::Ask(ask),
@@ -192,11 +196,12 @@ impl<'a> Session<'a> {
                 Event::Ask(message) => self.answer(&present(message)?).await?,
                 Event::Here(message) => self.say_here(&present(message)?).await?,
                 Event::Mail => {
-                    // What is not moved now is moved below, or its error is shown there.
+                    // What is not moved now is moved then, or its error is shown.
                     let _ = self.core.collect_mail();
-                    self.publish();
-                    // It leaves before the rest is looked at.
-                    tokio::task::yield_now().await;
+                    rest.get_or_insert_with(|| Instant::now() + REST_AFTER);
+                }
+                Event::Rest => {
+                    rest = None;
                     collect(self.core, watch)?;
                 }
                 Event::Beat => {
