@@ -1,6 +1,6 @@
 //! The bridge over a real server of SSH on the loopback address.
 
-use super::{CALLED, Hosts, wait_for_mail};
+use super::{CALLED, Hosts, delivered, wait_for_mail};
 use crate::harness::signal;
 use nix::sys::signal::Signal;
 use test_support::{SshServer, report_skip};
@@ -26,4 +26,9 @@ fn mail_crosses_over_a_real_server_of_ssh() {
     hosts.laptop.ok(&["send", "bob", "three"]);
     wait_for_mail(&hosts.gpu, "bob", &["user: one", "user: three"]);
     drop((bridge, server));
+    assert_eq!(
+        delivered(&hosts.gpu, "bob"),
+        ["user: one", "user: three"],
+        "each once, for the one who reads it"
+    );
 }
