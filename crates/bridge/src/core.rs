@@ -195,7 +195,7 @@ impl Core {
         trees
     }
 
-    /// Moves mail alone, for which somebody may wait. [`Self::collect`] has the rest to do, [`REST_AFTER`] this.
+    /// Moves mail alone, for which somebody may wait. [`Self::collect`] has the rest to do, two milliseconds later.
     pub fn collect_mail(&mut self) -> Result<(), CollectError> {
         let roster = self.team.roster()?;
         self.introduce(&at_home(&roster))?;
