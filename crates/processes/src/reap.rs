@@ -184,7 +184,7 @@ pub(crate) fn record_reaped(
     })
 }
 
-/// The text of the notice to the lead. It must be the same when it is sent again.
+/// The text of the notice to the lead. Another process may know more of the cause; the reader takes the first one.
 fn death_notice(
     member: &Member,
     live: Option<&LiveState>,

@@ -6,7 +6,7 @@
 //! between, and the memory needed does not grow with history.
 
 use crate::files::hash;
-use protocol::{Body, Line, RequestId, SenderWindow};
+use protocol::{Body, Line, NoticeCause, RequestId, SenderWindow};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// How many messages of one sender are remembered.
@@ -79,7 +79,8 @@ impl Fingerprint {
     }
 }
 
-/// A hash of what makes two messages under one id the same: type, request, decision and text.
+/// A hash of what makes two messages under one id the same: type, request, decision and text. Of a death each process
+/// that notices it says what it knows, so that there the id alone counts.
 fn meaning_hash(body: &Body) -> u64 {
     let mut parts = vec![body.kind()];
     parts.extend(body.request_id().map(RequestId::as_str));
@@ -94,7 +95,11 @@ fn meaning_hash(body: &Body) -> u64 {
         | Body::IdleNotification { .. }
         | Body::Notice { .. } => {}
     }
-    parts.push(body.text());
+    let is_death =
+        matches!(body, Body::Notice { cause: Some(cause), .. } if *cause == NoticeCause::Death);
+    if !is_death {
+        parts.push(body.text());
+    }
     hash(parts.join("\0").as_bytes())
 }
 
@@ -238,6 +243,25 @@ mod tests {
         };
         assert_ne!(answer(true), answer(false));
         assert_eq!(answer(true), answer(true));
+    }
+
+    #[test]
+    fn a_death_is_one_whatever_the_processes_that_notice_it_know() {
+        let notice = |cause: &str, content: &str| {
+            let line = format!(
+                r#"{{"type":"notice","from":"system","id":"a","cause":"{cause}","content":"{content}"}}"#
+            );
+            Fingerprint::of(&protocol::decode_line(line.as_bytes()), "a")
+        };
+        assert_eq!(
+            notice("death", "m00 died"),
+            notice("death", "m00 died (killed by signal 9)")
+        );
+        assert_ne!(
+            notice("failed", "m00"),
+            notice("failed", "m00 cannot go on")
+        );
+        assert_ne!(notice("death", "m00 died"), notice("failed", "m00 died"));
     }
 
     #[test]
