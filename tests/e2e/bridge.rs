@@ -18,7 +18,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use teamdir::{MemberSession, WatchChoice};
-use test_support::wait_until;
+use test_support::{try_wait_for, wait_until};
 
 /// The name of the host that is called.
 const CALLED: &str = "gpu1";
@@ -254,7 +254,7 @@ fn every_message_arrives_once_and_in_order_whichever_bridge_is_killed() {
         (&hosts.gpu, "bob", &hosts.laptop, "alice"),
         (&hosts.gpu, "ben", &hosts.laptop, "alice"),
     ];
-    let (sent, _bridge) = std::thread::scope(|scope| {
+    let (sent, bridge) = std::thread::scope(|scope| {
         let allowed = &allowed;
         let senders = ways
             .map(|(from, sender, _, to)| scope.spawn(move || traffic(from, sender, to, allowed)));
@@ -269,13 +269,15 @@ fn every_message_arrives_once_and_in_order_whichever_bridge_is_killed() {
             killed.unwrap_or_else(|why| std::panic::resume_unwind(why)),
         )
     });
-    wait_until("all mail", LIMIT, || {
+    let came = try_wait_for(LIMIT, || {
         let mut last = ways.iter().zip(sent);
         let is_there = last.all(|((_, sender, there, to), count)| {
             mail(there, to).contains(&format!("{sender}: {}", count - 1))
         });
-        is_there && hosts.frames_waiting() == 0
+        (is_there && hosts.frames_waiting() == 0).then_some(())
     });
+    let waiting = hosts.frames_waiting();
+    assert!(came.is_some(), "{waiting} frames wait: {}", bridge.err());
     let delivered = [
         delivered(&hosts.gpu, "bob"),
         delivered(&hosts.laptop, "alice"),

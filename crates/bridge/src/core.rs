@@ -198,6 +198,8 @@ impl Core {
     /// Moves mail alone, for which somebody may wait. [`Self::collect`] has the rest to do, two milliseconds later.
     pub fn collect_mail(&mut self) -> Result<(), CollectError> {
         let roster = self.team.roster()?;
+        // Whether all mail was read is known after the next collection.
+        self.unsettled.read.clear();
         self.introduce(&at_home(&roster))?;
         self.forward_mail(&roster)?;
         Ok(())

@@ -179,6 +179,8 @@ async fn run<W: AsyncWrite + Unpin>(
     let core = RefCell::new(core);
     // What was applied may have an answer.
     let answers = Notify::new();
+    // What was applied may be settled by those who send, and is to be acknowledged then.
+    let settles = Notify::new();
     let outgoing = async {
         let changes = watcher.changes();
         let (mut sent, mut greeted) = (0, Instant::now());
@@ -201,6 +203,7 @@ async fn run<W: AsyncWrite + Unpin>(
                 sender.keep_alive().await?;
             }
             core.borrow_mut().settle_if_due()?;
+            settles.notify_one();
             let settle = core.borrow_mut().settle_at();
             let wake = settle.map_or(look, |settle| settle.min(look));
             has_news = tokio::select! {
@@ -220,7 +223,7 @@ async fn run<W: AsyncWrite + Unpin>(
     };
     let ended: Result<(), RunError> = tokio::select! {
         ended = outgoing => ended,
-        ended = take_frames(&core, peer, receiver, &answers) => ended,
+        ended = take_frames(&core, peer, receiver, (&answers, &settles)) => ended,
     };
     match ended {
         Err(error) => error,
@@ -228,15 +231,20 @@ async fn run<W: AsyncWrite + Unpin>(
     }
 }
 
-/// Applies what comes, and acknowledges what is settled.
+/// Applies what comes, and acknowledges what is settled, here or by those who send.
 async fn take_frames<W: AsyncWrite + Unpin>(
     core: &RefCell<&mut Core>,
     peer: &HostId,
     receiver: &mut PipeReceiver<W>,
-    answers: &Notify,
+    (answers, settles): (&Notify, &Notify),
 ) -> Result<(), RunError> {
     let mut acknowledged = None;
     loop {
+        let settled = core.borrow_mut().settled(peer)?.map(|mark| mark.seq);
+        if let Some(seq) = settled.filter(|seq| acknowledged != Some(*seq)) {
+            receiver.acknowledge(seq).await?;
+            acknowledged = settled;
+        }
         let settle = core.borrow_mut().settle_at();
         tokio::select! {
             frames = receiver.receive() => {
@@ -244,11 +252,7 @@ async fn take_frames<W: AsyncWrite + Unpin>(
                 answers.notify_one();
             }
             () = until(settle) => core.borrow_mut().settle_if_due()?,
-        }
-        let settled = core.borrow_mut().settled(peer)?.map(|mark| mark.seq);
-        if let Some(seq) = settled.filter(|seq| acknowledged != Some(*seq)) {
-            receiver.acknowledge(seq).await?;
-            acknowledged = settled;
+            () = settles.notified() => {}
         }
     }
 }

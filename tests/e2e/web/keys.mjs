@@ -27,6 +27,7 @@ async function until(key, what, most) {
 await page.goto(url);
 await live();
 await page.waitForSelector("article[aria-label='Permission of bob']");
+await page.waitForSelector("article[aria-label='Plan of alice']");
 await press("Tab");
 await focusIs("text", "Skip to the content");
 await press("Enter");
