@@ -11,9 +11,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, RenameFlags, openat, renameat2};
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, RenameFlags, openat, renameat2};
 use nix::sys::stat::{Mode, mkdirat};
-use nix::unistd::{AccessFlags, access, geteuid};
+use nix::unistd::{AccessFlags, access, geteuid, linkat};
 
 use crate::description::{Content, Placeholder};
 use crate::error::PrepareError;
@@ -119,16 +119,37 @@ pub(crate) fn create(placeholder: &Placeholder) -> Result<(), PrepareError> {
     let path = &placeholder.path;
     let created = folder_of(path).and_then(|(folder, name)| match placeholder.content {
         Content::Folder => mkdirat(&folder, name, Mode::from_bits_truncate(0o755)),
-        Content::File(text) => {
-            let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
-            let file = openat(&folder, name, flags, Mode::from_bits_truncate(0o644))?;
-            nix::unistd::write(file.as_fd(), text.as_bytes()).map(drop)
-        }
+        Content::File(text) => match create_whole(&folder, name, text) {
+            Ok(()) | Err(Errno::EEXIST) => Ok(()),
+            // Not every file system has files without a name.
+            Err(_) => create_and_write(&folder, name, text),
+        },
     });
     match created {
         Ok(()) | Err(Errno::EEXIST) => Ok(()),
         Err(errno) => Err(PrepareError::path(path, errno.into())),
     }
+}
+
+/// Creates a file that has its text from the moment it has its name: git outside fails on an empty `commondir`.
+fn create_whole(folder: &OwnedFd, name: &OsStr, text: &str) -> nix::Result<()> {
+    let flags = OFlag::O_WRONLY | OFlag::O_TMPFILE | OFlag::O_CLOEXEC;
+    let file = openat(folder, ".", flags, Mode::from_bits_truncate(0o644))?;
+    nix::unistd::write(file.as_fd(), text.as_bytes())?;
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    linkat(
+        AT_FDCWD,
+        unnamed.as_str(),
+        folder,
+        name,
+        AtFlags::AT_SYMLINK_FOLLOW,
+    )
+}
+
+fn create_and_write(folder: &OwnedFd, name: &OsStr, text: &str) -> nix::Result<()> {
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
+    let file = openat(folder, name, flags, Mode::from_bits_truncate(0o644))?;
+    nix::unistd::write(file.as_fd(), text.as_bytes()).map(drop)
 }
 
 /// The folder of a path, and the name in it.
@@ -170,6 +191,31 @@ mod tests {
         assert!(renamed.error.is_none(), "{renamed}");
         assert!(is_renamed(renamed.to.file_name().unwrap()), "{renamed}");
         assert_eq!(fs::read_to_string(&renamed.to).unwrap(), "new");
+    }
+
+    #[test]
+    fn a_placeholder_is_never_seen_without_its_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let path = root.join("commondir");
+        std::thread::scope(|scope| {
+            let looked = scope.spawn(|| {
+                let mut seen = 0;
+                while seen < 200 {
+                    if let Ok(found) = fs::read_to_string(&path) {
+                        assert_eq!(found, ".\n");
+                        let _ = fs::remove_file(&path);
+                        seen += 1;
+                    }
+                }
+            });
+            let content = Content::File(".\n");
+            while !looked.is_finished() {
+                let path = path.clone();
+                create(&Placeholder { path, content }).unwrap();
+            }
+        });
+        assert!(fs::read_dir(&root).unwrap().count() <= 1);
     }
 
     #[test]
