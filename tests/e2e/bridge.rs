@@ -125,8 +125,8 @@ fn script(path: &Path, lines: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The unread texts of somebody, each after its sender.
-/// What is in an inbox. After a bridge was killed a message may be there twice, which its reader takes once.
+/// The unread texts of somebody, each after its sender. After a bridge was killed a message may be in the inbox twice,
+/// which its reader takes once.
 fn mail(workspace: &Workspace, owner: &str) -> Vec<String> {
     let mut messages = workspace.inbox(&recipient(owner));
     let mut seen = std::collections::HashSet::new();
